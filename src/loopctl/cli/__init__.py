@@ -1,0 +1,1 @@
+"""Speaks: parses words, renders events, chooses the exit code. Holds no decision."""

@@ -1,0 +1,1 @@
+"""Shows: what a worker sees: the capsule and the brain that reads and writes it."""

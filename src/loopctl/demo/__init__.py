@@ -1,0 +1,1 @@
+"""Makes the small real project that ``loop demo`` runs on."""

@@ -1,0 +1,422 @@
+"""The values that every part of ``loop`` speaks of: frozen, without input or output.
+
+The words are those of ``docs/glossary.md``.
+"""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import NewType
+
+TaskId = NewType("TaskId", str)
+"""A manifest id: letters, digits, ``.``, ``_``, ``-``; begins with a letter or digit."""
+
+Sha = NewType("Sha", str)
+"""A full hexadecimal git object id (40 or 64 digits)."""
+
+
+class TaskStatus(StrEnum):
+    """What the manifest says of a task; only the harness moves it (``engine/transitions.py``)."""
+
+    BACKLOG = "backlog"
+    TODO = "todo"
+    IN_PROGRESS = "in-progress"
+    DONE = "done"
+    BLOCKED = "blocked"
+    NEEDS_HUMAN = "needs-human"
+    STUCK = "stuck"
+    ABANDONED = "abandoned"
+
+
+class Kind(StrEnum):
+    """What a task yields: code, gated by commands, or a prose file, gated by judges."""
+
+    CODE = "code"
+    RESEARCH = "research"
+    PLAN = "plan"
+    DESIGN = "design"
+    DOC = "doc"
+
+
+class Mode(StrEnum):
+    """How deep a task is worked on: with a plan, or as one todo."""
+
+    AUTONOMOUS = "autonomous"
+    RELAY = "relay"
+
+
+class Baseline(StrEnum):
+    """Whether what is red at the base may stay red."""
+
+    STRICT = "strict"
+    NO_NEW_FAILURES = "no-new-failures"
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One way to do a task whose fork is known beforehand; becomes one candidate."""
+
+    name: str
+    prompt: str = ""
+    command: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Caps; ``None`` means that the next outer limit counts, 0 that nothing may be spent."""
+
+    tokens: int | None = None
+    usd: float | None = None
+    loops: int | None = None
+    wall_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """One task of the manifest, with the manifest's ``[defaults]`` already folded in."""
+
+    id: TaskId
+    title: str
+    status: TaskStatus = TaskStatus.TODO
+    kind: Kind = Kind.CODE
+    area: tuple[str, ...] = ()
+    deps: tuple[TaskId, ...] = ()
+    priority: int = 0
+    model: str | None = None
+    worker: str | None = None
+    mode: Mode | None = None
+    verify_cmd: str | None = None
+    prompt: str = ""
+    accept: tuple[str, ...] = ()
+    may_edit: tuple[str, ...] = ()
+    output: str | None = None
+    command: str | None = None
+    options: tuple[Option, ...] = ()
+    baseline: Baseline | None = None
+    budget: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True, slots=True)
+class Criterion:
+    """One done-criterion: a command that must exit 0, or a sentence that is judged."""
+
+    check: str | None = None
+    criterion: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """The user's objective, verbatim, and when it is met."""
+
+    text: str = ""
+    done_when: tuple[Criterion, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Manifest:
+    """The goal and the tasks, in file order; ids are unique, ``deps`` known and acyclic."""
+
+    goal: Goal
+    tasks: tuple[Task, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What was spent on models. Addable."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    usd: float = 0.0
+
+    def __add__(self, other: "Usage") -> "Usage":
+        return Usage(
+            self.prompt_tokens + other.prompt_tokens,
+            self.completion_tokens + other.completion_tokens,
+            self.usd + other.usd,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ExecResult:
+    """How a process ended. A command that fails is a value, not an exception.
+
+    Attributes:
+        returncode: The exit code; ``-N`` when signal N ended it; 127 when the program is missing
+            and 126 when it cannot be executed.
+        stdout: At most the bound that was asked for: the head and the tail, with a line that says
+            how many bytes are missing. Holds standard error too where the two were merged.
+        stderr: Likewise.
+        duration_ms: Wall time from start to the end of the last process of its group.
+        timed_out: The time limit ended it.
+        truncated: Some of the output was dropped.
+    """
+
+    returncode: int
+    stdout: bytes = b""
+    stderr: bytes = b""
+    duration_ms: int = 0
+    timed_out: bool = False
+    truncated: bool = False
+
+
+class Check(StrEnum):
+    """The checks of the code gate, in their order."""
+
+    APPLY = "apply"
+    TYPECHECK = "typecheck"
+    VERIFY = "verify"
+
+
+class Verdict(StrEnum):
+    """What a check knows. A check that could not be made is ``unknown``, never ``pass``."""
+
+    PASS = "pass"  # noqa: S105 - a verdict, not a password
+    FAIL = "fail"
+    UNKNOWN = "unknown"
+
+
+class Blame(StrEnum):
+    """Whose fault a failing check is."""
+
+    INTRODUCED = "introduced"
+    PRE_EXISTING = "pre-existing"
+    FLAKY = "flaky"
+    ENVIRONMENT = "environment"
+
+
+@dataclass(frozen=True, slots=True)
+class TestCounts:
+    """What pytest itself counted, read from the harness's own report."""
+
+    collected: int = 0
+    passed: int = 0
+    failed: int = 0
+    skipped: int = 0
+    xfailed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult:
+    """The evidence of one check.
+
+    Attributes:
+        check: Which one.
+        verdict: What it found.
+        blame: Set on every verdict but ``pass``.
+        reason: One line for a reader; on a failure it says what would mend it.
+        command: What was run, empty for ``apply``.
+        exit: Its exit code, ``None`` where nothing was run.
+        ms: Its duration in milliseconds.
+        tree: The git tree that it ran on.
+        tail: The end of its output, at most a few kilobytes, printable.
+        vacuous: It passes at the base as well.
+        counts: Of a pytest verify, on the candidate.
+        base_counts: Of a pytest verify, on the base.
+    """
+
+    check: Check
+    verdict: Verdict
+    blame: Blame | None = None
+    reason: str = ""
+    command: str = ""
+    exit: int | None = None
+    ms: int = 0
+    tree: str = ""
+    tail: str = ""
+    vacuous: bool = False
+    counts: TestCounts | None = None
+    base_counts: TestCounts | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GateResult:
+    """The evidence of one gate run, in order; checks after the first that fails are absent.
+
+    Attributes:
+        head: The commit that the diff was applied to.
+        tree: The tree that was judged and that alone may land; empty where nothing applied.
+        checks: At least ``apply``.
+    """
+
+    head: Sha
+    tree: str
+    checks: tuple[CheckResult, ...]
+
+    @property
+    def verdict(self) -> Verdict:
+        """The verdict of the last check: what comes before it has passed."""
+        return self.checks[-1].verdict
+
+    @property
+    def blame(self) -> Blame | None:
+        """The blame of the check that did not pass."""
+        return self.checks[-1].blame
+
+    @property
+    def is_passed(self) -> bool:
+        """Every check passed, and one of them judged more than whether the diff applies."""
+        return self.verdict is Verdict.PASS and self.is_verified
+
+    @property
+    def is_verified(self) -> bool:
+        """A check beyond ``apply`` was made; without one a code task cannot be done."""
+        return any(result.check is not Check.APPLY for result in self.checks)
+
+    @property
+    def is_vacuous(self) -> bool:
+        """Verify passes at the base as well."""
+        return any(result.vacuous for result in self.checks)
+
+
+class Axis(StrEnum):
+    """Along which axis a task ended."""
+
+    GOAL = "goal"
+    STALL = "stall"
+    BUDGET = "budget"
+    DEFER = "defer"
+    GATE = "gate"
+    ERROR = "error"
+
+
+@dataclass(frozen=True, slots=True)
+class StopReason:
+    """Why the work on a task stopped: the axis and one of its reasons."""
+
+    axis: Axis
+    reason: str
+
+
+class DecisionKind(StrEnum):
+    """What a decision is about."""
+
+    EXTERNAL = "external"
+    SCOPE = "scope"
+    APPROVAL = "approval"
+    BUDGET = "budget"
+    KICKOFF = "kickoff"
+    VERIFY = "verify"
+    OUTCOME = "outcome"
+    PREMISE = "premise"
+    ENVIRONMENT = "environment"
+
+
+@dataclass(frozen=True, slots=True)
+class DecisionDraft:
+    """A question for a human before it has an id."""
+
+    kind: DecisionKind
+    question: str
+    best_guess: str = ""
+    options: tuple[str, ...] = ()
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """A question for a human, and its answer once there is one.
+
+    Attributes:
+        id: ``TASK.N``, N counting the task's decisions from 1; ``goal.N`` for the goal's own.
+        run_id: The run that raised it and that an answer continues.
+        answer: ``None`` while it is open.
+    """
+
+    id: str
+    task: str
+    run_id: str
+    kind: DecisionKind
+    question: str
+    best_guess: str = ""
+    options: tuple[str, ...] = ()
+    reason: str = ""
+    answer: str | None = None
+    answered_at: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """What a worker took for granted; an answer that contradicts it marks the task again."""
+
+    text: str
+    decision: str = ""
+
+
+class ChangeType(StrEnum):
+    """How a path differs between two trees (git's own letters)."""
+
+    ADDED = "A"
+    MODIFIED = "M"
+    DELETED = "D"
+    TYPE = "T"
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One path that differs between two trees; renames are a deletion and an addition.
+
+    Attributes:
+        path: Relative to the tree; bytes that are no UTF-8 as surrogate escapes.
+        type: How.
+        old_mode: ``"000000"`` where the path is new; ``"120000"`` a symlink, ``"160000"`` a
+            submodule.
+        new_mode: ``"000000"`` where it is gone.
+        old_blob: All zeros where new.
+        new_blob: All zeros where gone.
+    """
+
+    path: str
+    type: ChangeType
+    old_mode: str
+    new_mode: str
+    old_blob: str
+    new_blob: str
+
+
+class RunStatus(StrEnum):
+    """How a run stands. ``running`` until it has ended; the rest as in the exit table."""
+
+    RUNNING = "running"
+    COMPLETE = "complete"
+    NEEDS_HUMAN = "needs_human"
+    STALLED = "stalled"
+    BUDGET_EXHAUSTED = "budget_exhausted"
+    FAILED = "failed"
+    INTERRUPTED = "interrupted"
+
+
+EXIT_CODES: dict[RunStatus, int] = {
+    RunStatus.COMPLETE: 0,
+    RunStatus.FAILED: 1,
+    RunStatus.NEEDS_HUMAN: 3,
+    RunStatus.STALLED: 4,
+    RunStatus.BUDGET_EXHAUSTED: 5,
+    RunStatus.INTERRUPTED: 130,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Which tasks a run is about. All empty means the whole manifest.
+
+    Attributes:
+        ids: Named tasks; they run whatever their status, but for ``done``.
+        areas: Tags, any of which a task must carry.
+        with_deps: Unmet dependencies of the named tasks are run as well.
+    """
+
+    ids: tuple[TaskId, ...] = ()
+    areas: tuple[str, ...] = ()
+    with_deps: bool = False
+
+    @property
+    def is_whole(self) -> bool:
+        """The whole manifest is meant."""
+        return not self.ids and not self.areas
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """The one thing that a task which did not run waits for."""
+
+    task: TaskId
+    reason: str

@@ -1,0 +1,1 @@
+"""Decides: the driver, the plan loop, termination, progress, forks, landing, recovery."""

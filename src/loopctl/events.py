@@ -1,0 +1,339 @@
+"""Every event of a run as a frozen value, and their union.
+
+An event is appended to ``events.jsonl`` before anything that depends on it is done; the live
+view, the reports and ``run.json`` are made from events alone. Names are in the past tense.
+Readers accept old events for ever: a changed shape is a new ``type``.
+"""
+
+from typing import Annotated, Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from loopctl.domain import (
+    Axis,
+    CheckResult,
+    DecisionKind,
+    RunStatus,
+    Scope,
+    TaskStatus,
+    Usage,
+    Verdict,
+    Wait,
+)
+from loopctl.plan import StepProgress
+
+
+class Event(BaseModel):
+    """What all events have; the log fills these in.
+
+    Attributes:
+        seq: From 1, without gaps within a run.
+        ts: ISO 8601, UTC.
+        run: The run's id.
+        task: The task it is about; ``None`` for the run itself.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid")
+
+    seq: int = 0
+    ts: str = ""
+    run: str = ""
+    task: str | None = None
+
+
+class RunStarted(Event):
+    """A run was begun.
+
+    Attributes:
+        base: The commit that the first sandbox is made from.
+        tasks: The ids in scope, in the order of the manifest, with their titles.
+    """
+
+    type: Literal["run_started"] = "run_started"
+    goal: str
+    base: str
+    branch: str
+    scope: Scope
+    tasks: tuple[tuple[str, str], ...]
+    settings_hash: str = ""
+
+
+class RunResumed(Event):
+    """A run is driven on: after an answer, an interruption or a crash."""
+
+    type: Literal["run_resumed"] = "run_resumed"
+    reason: Literal["answer", "resume", "crash"]
+    tasks: tuple[tuple[str, str], ...]
+
+
+class Noticed(Event):
+    """Something that the user should know and that changes no status."""
+
+    type: Literal["noticed"] = "noticed"
+    text: str
+    level: Literal["info", "warning"] = "warning"
+
+
+class TaskClaimed(Event):
+    """Work on a task was begun, or taken up again."""
+
+    type: Literal["task_claimed"] = "task_claimed"
+    title: str
+    worker: str
+    model: str | None = None
+    resumed: bool = False
+
+
+class StatusChanged(Event):
+    """A task's status was moved by a signal (``engine/transitions.py``)."""
+
+    type: Literal["status_changed"] = "status_changed"
+    old: TaskStatus
+    new: TaskStatus
+    signal: str
+
+
+class SandboxOpened(Event):
+    """A candidate's worktree stands."""
+
+    type: Literal["sandbox_opened"] = "sandbox_opened"
+    candidate: str
+    base: str
+    tree: str
+
+
+class StepStarted(Event):
+    """A worker was given one sub-goal."""
+
+    type: Literal["step_started"] = "step_started"
+    candidate: str
+    iteration: int
+    step_goal: str
+
+
+class StepFinished(Event):
+    """The worker has answered; its tree is kept.
+
+    Attributes:
+        exit: Of a command, where the step was one.
+        tail: The end of what it said.
+    """
+
+    type: Literal["step_finished"] = "step_finished"
+    candidate: str
+    iteration: int
+    tree: str
+    ms: int
+    progress: StepProgress
+    exit: int | None = None
+    tail: str = ""
+    usage: Usage = Usage()
+
+
+class PlanCreated(Event):
+    """A plan stands."""
+
+    type: Literal["plan_created"] = "plan_created"
+    candidate: str
+    todos: tuple[str, ...]
+
+
+class PlanRevised(Event):
+    """A re-plan was accepted."""
+
+    type: Literal["plan_revised"] = "plan_revised"
+    candidate: str
+    todos: tuple[str, ...]
+    replans: int
+
+
+class TodoClosed(Event):
+    """A todo was closed by the worker's signal."""
+
+    type: Literal["todo_closed"] = "todo_closed"
+    candidate: str
+    todo: str
+    summary: str = ""
+
+
+class TodoReopened(Event):
+    """The gate failed, so the last todo is open again."""
+
+    type: Literal["todo_reopened"] = "todo_reopened"
+    candidate: str
+    todo: str
+
+
+class MessageRejected(Event):
+    """A message in the outbox could not be read; the worker is shown why."""
+
+    type: Literal["message_rejected"] = "message_rejected"
+    candidate: str
+    error: str
+
+
+class AssumptionRecorded(Event):
+    """A worker took something for granted."""
+
+    type: Literal["assumption_recorded"] = "assumption_recorded"
+    candidate: str
+    text: str
+    decision: str = ""
+
+
+class GateFinished(Event):
+    """The gate has judged a candidate's tree."""
+
+    type: Literal["gate_finished"] = "gate_finished"
+    candidate: str
+    head: str
+    tree: str
+    checks: tuple[CheckResult, ...]
+
+
+class CandidateEnded(Event):
+    """One of several competing candidates has come to its end.
+
+    Attributes:
+        ref: Under which its tree is kept in the harness's own repository.
+        changed_lines: Size of its diff; the smaller passing one wins.
+    """
+
+    type: Literal["candidate_ended"] = "candidate_ended"
+    name: str
+    verdict: Verdict
+    ref: str
+    reason: str = ""
+    changed_lines: int | None = None
+
+
+class ForkResolved(Event):
+    """The gate has picked among competing candidates; ``None`` when none passed."""
+
+    type: Literal["fork_resolved"] = "fork_resolved"
+    winner: str | None
+    reason: str
+
+
+class TaskLanded(Event):
+    """A gated diff is on the integration branch.
+
+    Attributes:
+        commit: The commit made for it.
+        key: The trailer ``Loop-Key``; the same for every attempt to land the same result.
+    """
+
+    type: Literal["task_landed"] = "task_landed"
+    commit: str
+    tree: str
+    branch: str
+    key: str
+    files: int
+    result: str = ""
+
+
+class DecisionRaised(Event):
+    """A human has to decide something; the run goes on with the other tasks."""
+
+    type: Literal["decision_raised"] = "decision_raised"
+    id: str
+    kind: DecisionKind
+    question: str
+    best_guess: str = ""
+    options: tuple[str, ...] = ()
+    reason: str = ""
+
+
+class DecisionAnswered(Event):
+    """A human has decided."""
+
+    type: Literal["decision_answered"] = "decision_answered"
+    id: str
+    answer: str
+
+
+class TaskStopped(Event):
+    """The work on a task ended, landed or not.
+
+    Attributes:
+        result: The final answer, or the best partial one.
+        ref: Under which the candidate's tree is kept; empty where there is none.
+    """
+
+    type: Literal["task_stopped"] = "task_stopped"
+    axis: Axis
+    reason: str
+    steps: int
+    replans: int = 0
+    result: str = ""
+    ref: str = ""
+    usage: Usage = Usage()
+
+
+class GoalJudged(Event):
+    """The goal's done-criteria were looked at on the integration head."""
+
+    type: Literal["goal_judged"] = "goal_judged"
+    met: bool | None
+    criteria: tuple[tuple[str, Verdict, str], ...]
+
+
+class RunEnded(Event):
+    """The run has come to its end, for now or for good.
+
+    Attributes:
+        head: The newest commit of the integration branch; the base where nothing landed.
+        waits: For each task left, the one thing it waits for.
+    """
+
+    type: Literal["run_ended"] = "run_ended"
+    status: RunStatus
+    exit_code: int
+    head: str
+    waits: tuple[Wait, ...] = ()
+    landed_here: str | None = None
+
+
+AnyEvent = Annotated[
+    RunStarted
+    | RunResumed
+    | Noticed
+    | TaskClaimed
+    | StatusChanged
+    | SandboxOpened
+    | StepStarted
+    | StepFinished
+    | PlanCreated
+    | PlanRevised
+    | TodoClosed
+    | TodoReopened
+    | MessageRejected
+    | AssumptionRecorded
+    | GateFinished
+    | CandidateEnded
+    | ForkResolved
+    | TaskLanded
+    | DecisionRaised
+    | DecisionAnswered
+    | TaskStopped
+    | GoalJudged
+    | RunEnded,
+    Field(discriminator="type"),
+]
+"""One event of a run. Renderers match on it and end in ``assert_never``."""
+
+_ADAPTER: TypeAdapter[AnyEvent] = TypeAdapter(AnyEvent)
+
+
+def parse(line: str | bytes) -> AnyEvent:
+    """Return the event that one line of ``events.jsonl`` holds.
+
+    Raises:
+        ValueError: The line is no event that this version knows.
+    """
+    return _ADAPTER.validate_json(line)
+
+
+def dump(event: Event) -> dict[str, Any]:
+    """Return the event as the JSON object of its line."""
+    return event.model_dump(mode="json")

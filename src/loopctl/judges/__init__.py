@@ -1,0 +1,1 @@
+"""Knows: whether a result is good; the gate and the judges it is made of."""

@@ -1,0 +1,1 @@
+"""Lists: goal and tasks; reading, writing status back, the frontier."""

@@ -1,0 +1,1 @@
+"""Contains: git, worktrees, processes, confinement; the only code that starts processes."""

@@ -1,0 +1,1 @@
+"""Remembers: runs, checkpoints, decisions, events."""

@@ -1,0 +1,1 @@
+"""Scripted doubles for the ports, shipped so that others can test their own adapters."""

@@ -1,0 +1,1 @@
+"""Does: executes one step for the engine and forgets."""
