@@ -420,3 +420,44 @@ class Wait:
 
     task: TaskId
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class RunOptions:
+    """What a command line asks of a run, beyond the settings.
+
+    Attributes:
+        verify_cmd: Replaces the verify command of every task in scope.
+        attended: Somebody is at the terminal.
+        wip: Uncommitted changes of the checkout are taken along as a snapshot below the run.
+        land: The current branch is fast-forwarded at the end.
+    """
+
+    scope: Scope = Scope()
+    verify_cmd: str | None = None
+    attended: bool = False
+    wip: bool = False
+    land: bool = False
+
+
+class PolicyClass(StrEnum):
+    """How far a task's effects can be undone; computed before the run."""
+
+    REVERSIBLE = "reversible"
+    NEEDS_APPROVAL = "needs-approval"
+    IRREVERSIBLE = "irreversible"
+
+
+@dataclass(frozen=True, slots=True)
+class Prospect:
+    """One task that a run would work on, as ``--dry-run`` shows it, in the order of work.
+
+    Attributes:
+        waits: Empty for a task of the frontier; else the ids, among those before it in the
+            list, that have to be done first.
+    """
+
+    task: Task
+    worker: str
+    policy: PolicyClass
+    waits: tuple[TaskId, ...] = ()
