@@ -319,6 +319,7 @@ class Decision:
         id: ``TASK.N``, N counting the task's decisions from 1; ``goal.N`` for the goal's own.
         run_id: The run that raised it and that an answer continues.
         answer: ``None`` while it is open.
+        raised: The caps of the task that the answer raises.
     """
 
     id: str
@@ -331,6 +332,7 @@ class Decision:
     reason: str = ""
     answer: str | None = None
     answered_at: str | None = None
+    raised: Limits = Limits()
 
 
 @dataclass(frozen=True, slots=True)
