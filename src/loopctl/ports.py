@@ -37,6 +37,10 @@ Emit = Callable[[AnyEvent], None]
 """Append an event; returns once it is written."""
 
 
+Describe = Callable[[GateResult], str]
+"""The text that a failing gate's evidence becomes for the worker."""
+
+
 # --- workers -----------------------------------------------------------------------------------
 
 
@@ -431,7 +435,7 @@ class ManifestFile(Protocol):
 class Frontier(Protocol):
     """Which tasks can run, kept up incrementally."""
 
-    def ready(self) -> tuple[TaskId, ...]:
+    def ready(self) -> tuple[Task, ...]:
         """Return the frontier: higher priority first, then file order."""
         ...
 
@@ -453,6 +457,7 @@ class RunRecord:
 
     Attributes:
         settings_json: The settings frozen at its start.
+        verify_cmd: Replaces the verify command of every task, where one was given.
     """
 
     id: str
@@ -464,7 +469,7 @@ class RunRecord:
     scope: Scope
     settings_json: str
     settings_hash: str
-    wip_tree: str = ""
+    verify_cmd: str | None = None
     ended: str | None = None
 
 
@@ -592,4 +597,8 @@ class Brain(Protocol):
 
     def carry(self, capsule: Capsule) -> None:
         """Write the capsule, atomically; follows each gate pass and each deferral."""
+        ...
+
+    def update(self, change: Callable[[Capsule], Capsule]) -> None:
+        """Carry what ``change`` makes of the booted capsule; one change at a time."""
         ...
