@@ -33,7 +33,7 @@ from loopctl.domain import (
 from loopctl.events import AnyEvent
 from loopctl.plan import Budget, Checkpoint
 
-Emit = Callable[[AnyEvent], None]
+Emit = Callable[[AnyEvent], object]
 """Append an event; returns once it is written."""
 
 
