@@ -5,8 +5,10 @@ the command sets one of the two itself, ours is put in front of what it sets.
 """
 
 import json
+import os
 import re
 import secrets
+import stat
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -74,11 +76,7 @@ class Report:
 
     def take(self) -> Account:
         """Return what the plugin has written, and remove the file."""
-        try:
-            with self.path.open("rb") as file:
-                lines = file.read(_MOST_BYTES).splitlines()
-        except OSError:
-            return Account()
+        lines = _read(self.path).splitlines()
         self.path.unlink(missing_ok=True)
         records = [record for line in lines if (record := self._record(line)) is not None]
         return _sum(records)
@@ -91,6 +89,18 @@ class Report:
         if not isinstance(record, dict) or record.get("token") != self.token:
             return None
         return record
+
+
+def _read(path: Path) -> bytes:
+    """Return what a file of the run holds; it may have put anything in its place."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError:
+        return b""
+    with os.fdopen(descriptor, "rb") as file:
+        if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+            return b""
+        return file.read(_MOST_BYTES)
 
 
 def loading(command: str) -> str:
