@@ -28,8 +28,11 @@ tree = ast.parse(text)
     and not isinstance(node.args[0], ast.Constant)
 ]
 inner = ast.get_source_segment(text, argument)
-if sys.argv[1] == "commas":
-    change(path, [replacing(argument, f'{inner}.replace(",", "")')])
+drop = '.replace(",", "")'
+if drop in inner or "_with_point" in inner:
+    print("thousands are read already")
+elif sys.argv[1] == "commas":
+    change(path, [replacing(argument, inner + drop)])
 else:
     helper = inserting(after_imports(tree), LAST)
     change(path, [replacing(argument, f"_with_point({inner})"), helper])
