@@ -33,7 +33,7 @@ from loopctl.domain import (
 from loopctl.events import AnyEvent
 from loopctl.plan import Budget, Checkpoint
 
-Emit = Callable[[AnyEvent], None]
+Emit = Callable[[AnyEvent], object]
 """Append an event; returns once it is written."""
 
 
@@ -214,7 +214,7 @@ class Sandbox(Protocol):
         ``env`` is added to the allow-listed environment. At most 10 MiB of output are kept.
 
         Raises:
-            SandboxError: The worktree is gone, or a nested ``.git`` was made in it before.
+            SandboxError: The worktree is gone.
             CancelledError: The run was asked to stop.
         """
         ...
@@ -238,6 +238,24 @@ class Sandbox(Protocol):
 
     def close(self) -> None:
         """Remove the worktree. What was kept under refs stays. Never raises for a missing one."""
+        ...
+
+
+class Confinement(Protocol):
+    """What keeps the processes of a sandbox inside it."""
+
+    def wrap(self, argv: Sequence[str], *, workdir: Path, writable: Sequence[Path]) -> list[str]:
+        """Return the command line that runs ``argv`` confined.
+
+        Args:
+            argv: The command.
+            workdir: The worktree, where the command runs; it may write there.
+            writable: Other folders where it may write: home, temporary files, the exchange.
+        """
+        ...
+
+    def describe(self) -> str:
+        """Return what keeps a command inside, in a few words for the report."""
         ...
 
 
