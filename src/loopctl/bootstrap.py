@@ -51,6 +51,31 @@ class Answer:
     budget: Mapping[str, float] | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class SettingInForce:
+    """One setting as ``loop doctor`` shows it: its dotted name, its value, where that is from."""
+
+    name: str
+    value: str
+    origin: str
+
+
+@dataclass(frozen=True, slots=True)
+class Diagnosis:
+    """What ``loop doctor`` shows.
+
+    Attributes:
+        tools: What was found on the machine, by name: the version, or what is missing and what
+            to do about it.
+        faults: The tools of those names are missing or too old for a run.
+        settings: Every setting, in the order of ``docs/reference/settings.md``.
+    """
+
+    tools: tuple[tuple[str, str], ...]
+    faults: tuple[str, ...]
+    settings: tuple[SettingInForce, ...]
+
+
 class Project:
     """A checkout with its settings, manifest and ``.local/``."""
 
@@ -125,5 +150,25 @@ def open_project(
     Raises:
         RepositoryError: There is no checkout around it.
         SettingsError: A settings source has faults; all of them.
+    """
+    raise NotImplementedError
+
+
+def diagnose(
+    directory: Path, *, manifest: Path | None = None, overrides: Mapping[str, object] | None = None
+) -> Diagnosis:
+    """Return what ``loop`` finds here: the machine's tools and every setting with its origin.
+
+    Raises:
+        SettingsError: A settings source has faults; all of them.
+    """
+    raise NotImplementedError
+
+
+def create_demo(folder: Path | None) -> Path:
+    """Return the folder of a new demo project, made in ``folder`` or in a temporary one.
+
+    Raises:
+        UserError: The folder is in use, or a tool that the demo's tasks need is missing.
     """
     raise NotImplementedError
