@@ -211,6 +211,7 @@ class CheckResult:
         vacuous: It passes at the base as well.
         counts: Of a pytest verify, on the candidate.
         base_counts: Of a pytest verify, on the base.
+        signature: Of failing type checks: equal for equal errors.
     """
 
     check: Check
@@ -225,6 +226,7 @@ class CheckResult:
     vacuous: bool = False
     counts: TestCounts | None = None
     base_counts: TestCounts | None = None
+    signature: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -260,6 +262,16 @@ class GateResult:
     def is_verified(self) -> bool:
         """A check beyond ``apply`` was made; without one a code task cannot be done."""
         return any(result.check is not Check.APPLY for result in self.checks)
+
+    @property
+    def is_unverified(self) -> bool:
+        """The diff applies, and nothing else could be asked of it."""
+        return self.verdict is Verdict.PASS and not self.is_verified
+
+    @property
+    def signature(self) -> str:
+        """Equal for gate runs that failed on the same type errors; empty for all others."""
+        return self.checks[-1].signature
 
     @property
     def is_vacuous(self) -> bool:
@@ -316,9 +328,10 @@ class Decision:
     """A question for a human, and its answer once there is one.
 
     Attributes:
-        id: ``TASK.N``, N counting the task's decisions from 1; ``goal.N`` for the goal's own.
+        id: ``TASK.N``, N counting the task's decisions from 1; ``@goal.N`` for the goal's own.
         run_id: The run that raised it and that an answer continues.
         answer: ``None`` while it is open.
+        raised: The caps of the task that the answer raises.
     """
 
     id: str
@@ -331,6 +344,7 @@ class Decision:
     reason: str = ""
     answer: str | None = None
     answered_at: str | None = None
+    raised: Limits = Limits()
 
 
 @dataclass(frozen=True, slots=True)

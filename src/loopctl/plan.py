@@ -86,6 +86,25 @@ class StepProgress:
 
 
 @dataclass(frozen=True, slots=True)
+class Repeats:
+    """How many steps in a row, the newest included, left a signal as it was.
+
+    Counted apart from the ring of progress, which is no longer than the stall window.
+
+    Attributes:
+        tree: Steps whose tree equals that of the step before.
+        tool_calls: Steps whose calls equal those of the step before; empty ones never count.
+        type_error: Gate runs whose type errors equal those of the gate run before.
+        type_errors: The newest gate run's errors, by which the next one is compared.
+    """
+
+    tree: int = 0
+    tool_calls: int = 0
+    type_error: int = 0
+    type_errors: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Budget:
     """What a task may spend and has spent. ``None`` as a cap means no cap."""
 
@@ -106,7 +125,8 @@ class Plan:
     Attributes:
         goal: The run's goal, verbatim.
         cursor: Index of the active todo; ``len(todos)`` when none is open.
-        progress: The newest steps, no more than the longest window that is judged.
+        progress: The newest steps, no more than the stall window.
+        repeats: The signals that are judged over more steps than that.
         replans: Accepted re-plans.
         stop: Why the plan ended; ``None`` while it is active.
     """
@@ -115,6 +135,7 @@ class Plan:
     todos: tuple[Todo, ...] = ()
     cursor: int = 0
     progress: tuple[StepProgress, ...] = ()
+    repeats: Repeats = Repeats()
     replans: int = 0
     budget: Budget = field(default_factory=Budget)
     status: PlanStatus = PlanStatus.ACTIVE
@@ -217,6 +238,7 @@ def _from_v2(body: Mapping[str, Any]) -> Checkpoint:
                     Todo(**{**todo, "status": TodoStatus(todo["status"])}) for todo in raw["todos"]
                 ),
                 "progress": tuple(StepProgress(**step) for step in raw["progress"]),
+                "repeats": Repeats(**raw["repeats"]),
                 "budget": Budget(**raw["budget"]),
                 "status": PlanStatus(raw["status"]),
             },

@@ -18,6 +18,7 @@ from loopctl.domain import (
     ExecResult,
     GateResult,
     Goal,
+    Limits,
     Manifest,
     Option,
     RunStatus,
@@ -27,12 +28,17 @@ from loopctl.domain import (
     TaskId,
     TaskStatus,
     Usage,
+    Wait,
 )
 from loopctl.events import AnyEvent
 from loopctl.plan import Budget, Checkpoint
 
-Emit = Callable[[AnyEvent], None]
+Emit = Callable[[AnyEvent], object]
 """Append an event; returns once it is written."""
+
+
+Describe = Callable[[GateResult], str]
+"""The text that a failing gate's evidence becomes for the worker."""
 
 
 # --- workers -----------------------------------------------------------------------------------
@@ -208,7 +214,7 @@ class Sandbox(Protocol):
         ``env`` is added to the allow-listed environment. At most 10 MiB of output are kept.
 
         Raises:
-            SandboxError: The worktree is gone, or a nested ``.git`` was made in it before.
+            SandboxError: The worktree is gone.
             CancelledError: The run was asked to stop.
         """
         ...
@@ -232,6 +238,24 @@ class Sandbox(Protocol):
 
     def close(self) -> None:
         """Remove the worktree. What was kept under refs stays. Never raises for a missing one."""
+        ...
+
+
+class Confinement(Protocol):
+    """What keeps the processes of a sandbox inside it."""
+
+    def wrap(self, argv: Sequence[str], *, workdir: Path, writable: Sequence[Path]) -> list[str]:
+        """Return the command line that runs ``argv`` confined.
+
+        Args:
+            argv: The command.
+            workdir: The worktree, where the command runs; it may write there.
+            writable: Other folders where it may write: home, temporary files, the exchange.
+        """
+        ...
+
+    def describe(self) -> str:
+        """Return what keeps a command inside, in a few words for the report."""
         ...
 
 
@@ -426,6 +450,22 @@ class ManifestFile(Protocol):
         ...
 
 
+class Frontier(Protocol):
+    """Which tasks can run, kept up incrementally."""
+
+    def ready(self) -> tuple[Task, ...]:
+        """Return the frontier: higher priority first, then file order."""
+        ...
+
+    def mark(self, task: TaskId, status: TaskStatus) -> None:
+        """Tell that a task's status has changed."""
+        ...
+
+    def waits(self) -> tuple[Wait, ...]:
+        """Return, for each task in scope that is not done, the one thing it waits for."""
+        ...
+
+
 # --- store -------------------------------------------------------------------------------------
 
 
@@ -435,6 +475,7 @@ class RunRecord:
 
     Attributes:
         settings_json: The settings frozen at its start.
+        verify_cmd: Replaces the verify command of every task, where one was given.
     """
 
     id: str
@@ -446,7 +487,7 @@ class RunRecord:
     scope: Scope
     settings_json: str
     settings_hash: str
-    wip_tree: str = ""
+    verify_cmd: str | None = None
     ended: str | None = None
 
 
@@ -463,8 +504,8 @@ class SessionRecord:
     checkpoint: Checkpoint | None
 
 
-class Store(Protocol):
-    """``.local/loop.db``: what must survive the process. Every write is one transaction."""
+class RunStore(Protocol):
+    """Runs, in ``.local/loop.db``. Every write here and below is one transaction."""
 
     def create_run(self, record: RunRecord) -> None:
         """Remember a new run."""
@@ -472,10 +513,6 @@ class Store(Protocol):
 
     def set_run_status(self, run_id: str, status: RunStatus, ended: str | None) -> None:
         """Remember how a run stands."""
-        ...
-
-    def set_run_scope(self, run_id: str, scope: Scope) -> None:
-        """Remember what a continued run is about now."""
         ...
 
     def run(self, run_id: str) -> RunRecord | None:
@@ -486,6 +523,14 @@ class Store(Protocol):
         """Return all runs, the newest first."""
         ...
 
+
+class SessionStore(Protocol):
+    """Sessions and their checkpoints."""
+
+    def open_session(self, run_id: str, task: TaskId, candidate: str, base: Sha) -> SessionRecord:
+        """Return the session of that candidate, made now or earlier, with its last checkpoint."""
+        ...
+
     def save_checkpoint(self, session_id: str, iteration: int, checkpoint: Checkpoint) -> None:
         """Save one iteration; the same again is a no-op.
 
@@ -494,46 +539,26 @@ class Store(Protocol):
         """
         ...
 
-    def open_session(self, run_id: str, task: TaskId, candidate: str, base: Sha) -> SessionRecord:
-        """Return the session of that candidate, made now or earlier, with its last checkpoint."""
-        ...
 
-    def session(self, run_id: str, task: TaskId, candidate: str) -> SessionRecord | None:
-        """Return the session of that candidate where there is one."""
-        ...
-
-    def rebase_session(self, session_id: str, base: Sha) -> None:
-        """Remember that the candidate goes on from another commit."""
-        ...
+class DecisionStore(Protocol):
+    """What humans were asked, and what they said."""
 
     def raise_decision(self, run_id: str, task: str, draft: DecisionDraft) -> Decision:
-        """Return the new decision, numbered within its task."""
+        """Return the new decision, numbered within its task; the open one if it is the same."""
         ...
 
-    def answer_decision(self, decision_id: str, answer: str, answered_at: str) -> Decision:
-        """Return the decision with its answer.
+    def answer_decision(
+        self, decision_id: str, answer: str, answered_at: str, raised: Limits
+    ) -> Decision:
+        """Return the decision with its answer and the caps that it raises.
 
         Raises:
             AnswerError: There is no such decision, or it was answered before (and how).
         """
         ...
 
-    def decisions(
-        self, *, run_id: str | None = None, task: str | None = None, open_only: bool = False
-    ) -> tuple[Decision, ...]:
-        """Return decisions in the order in which they were raised."""
-        ...
-
-    def add_assumption(self, run_id: str, task: TaskId, assumption: Assumption) -> None:
-        """Remember what a worker took for granted."""
-        ...
-
-    def set_budget(self, task: TaskId, name: str, value: float) -> None:
-        """Remember a cap that a human has raised for a task."""
-        ...
-
-    def budget(self, task: TaskId) -> Mapping[str, float]:
-        """Return the caps that a human has raised for a task."""
+    def decisions(self, *, task: str | None = None) -> tuple[Decision, ...]:
+        """Return the decisions of all runs in the order in which they were raised."""
         ...
 
 
@@ -590,4 +615,8 @@ class Brain(Protocol):
 
     def carry(self, capsule: Capsule) -> None:
         """Write the capsule, atomically; follows each gate pass and each deferral."""
+        ...
+
+    def update(self, change: Callable[[Capsule], Capsule]) -> None:
+        """Carry what ``change`` makes of the booted capsule; one change at a time."""
         ...

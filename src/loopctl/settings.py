@@ -6,14 +6,55 @@ Every value keeps its origin, so that ``loop doctor`` can say where it came from
 only module that reads the environment.
 """
 
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    StringConstraints,
+    ValidationError,
+)
 
 from loopctl.domain import Baseline, Mode
+from loopctl.errors import Fault, SettingsError
+from loopctl.tomlsource import layers
+from loopctl.tomlsource.sources import Origin, Source, read_sources
 
-Count = Annotated[int, Field(ge=0)]
+__all__ = [
+    "LoadedSettings",
+    "Origin",
+    "Settings",
+    "Source",
+    "environment",
+    "from_json",
+    "load",
+    "table",
+]
+
+Count = Annotated[int, Field(ge=0, le=(1 << 63) - 1)]
+Positive = Annotated[int, Field(ge=1, le=(1 << 63) - 1)]
 Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+
+
+def _without_nul(text: str) -> str:
+    if "\0" in text:
+        raise ValueError("holds a NUL character")
+    return text
+
+
+Text = Annotated[str, AfterValidator(_without_nul)]
+Word = Annotated[Text, StringConstraints(min_length=1)]
+Texts = Annotated[tuple[Word, ...], Field(strict=False)]
+"""A list of texts; TOML's arrays come as lists."""
 
 
 class Section(BaseModel):
@@ -25,9 +66,9 @@ class Section(BaseModel):
 class LoopSettings(Section):
     """``[loop]``: how a run is driven."""
 
-    jobs: Annotated[int, Field(ge=1)] = Field(default=1, description="Tasks worked on at once.")
+    jobs: Positive = Field(default=1, description="Tasks worked on at once.")
     mode: Mode = Field(default=Mode.AUTONOMOUS, strict=False, description="autonomous or relay.")
-    worker: str = Field(default="graph", description="The worker of a task that names none.")
+    worker: Word = Field(default="graph", description="The worker of a task that names none.")
 
 
 class BudgetSettings(Section):
@@ -44,9 +85,9 @@ class BudgetSettings(Section):
 class StallSettings(Section):
     """``[stall]``: when a task counts as stuck."""
 
-    window: Annotated[int, Field(ge=1)] = Field(default=3, description="Steps without progress.")
+    window: Positive = Field(default=3, description="Steps without progress.")
     replan_cap: Count = Field(default=4, description="Accepted re-plans.")
-    stuck_steps: Annotated[int, Field(ge=1)] = Field(
+    stuck_steps: Positive = Field(
         default=6, description="Steps with the same tree, type errors or tool calls."
     )
 
@@ -54,13 +95,10 @@ class StallSettings(Section):
 class GateSettings(Section):
     """``[gate]``: what decides whether a result is accepted."""
 
-    typecheck: str = Field(default="auto", description="auto, off, or a command.")
-    timeout_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = Field(
-        default=600, description="Seconds that one check may take."
-    )
-    protect: tuple[str, ...] = Field(
+    typecheck: Word = Field(default="auto", description="auto, off, or a command.")
+    timeout_s: Seconds = Field(default=600, description="Seconds that one check may take.")
+    protect: Texts = Field(
         default=("tests/**", "test/**", "**/conftest.py", ".github/**", ".ci/**"),
-        strict=False,
         description="Globs that a task may not change unless its may_edit names them.",
     )
     baseline: Baseline = Field(
@@ -75,30 +113,164 @@ class SandboxSettings(Section):
         default="auto", description="auto, require or off."
     )
     network: bool = Field(default=False, description="Commands may use the network.")
-    setup_cmd: str = Field(
+    setup_cmd: Text = Field(
         default="", description="Run in every new worktree before its first step."
     )
-    share: tuple[str, ...] = Field(
+    share: Texts = Field(
         default=(".venv", "node_modules"),
-        strict=False,
         description="Folders of the checkout that worktrees see read-only.",
     )
-    read: tuple[str, ...] = Field(
-        default=(), strict=False, description="More that may be read inside."
-    )
-    write: tuple[str, ...] = Field(
-        default=(), strict=False, description="More that may be written inside."
-    )
-    beam_width: Annotated[int, Field(ge=1)] = Field(
-        default=2, description="Candidates worked on at once."
-    )
+    read: Texts = Field(default=(), description="More that may be read inside.")
+    write: Texts = Field(default=(), description="More that may be written inside.")
+    beam_width: Positive = Field(default=2, description="Candidates worked on at once.")
 
 
 class LandSettings(Section):
     """``[land]``: where results go."""
 
-    branch: str = Field(default="loop/integration", description="The integration branch.")
+    branch: Word = Field(default="loop/integration", description="The integration branch.")
     auto: bool = Field(default=False, description="Fast-forward the current branch at the end.")
+
+
+class ContextSettings(Section):
+    """``[context]``: what a worker is shown."""
+
+    compaction_threshold_events: Count = Field(
+        default=6, description="Events after which the context is compacted; 0: only when full."
+    )
+    window_tokens: Positive = Field(default=100_000, description="What the context may hold.")
+
+
+class ModelSettings(Section):
+    """``[models.TIER]``: which model serves a tier, and what it costs."""
+
+    name: Word = Field(description="A LiteLLM model string: `openai/gpt-x-mini`.")
+    api_base: Word | None = Field(default=None, description="The endpoint, where not the usual.")
+    api_key_env: Word | None = Field(
+        default=None, description="The environment variable that holds the key."
+    )
+    fallbacks: Texts = Field(default=(), description="Models tried in turn when it cannot be had.")
+    max_output_tokens: Positive = Field(
+        default=4096, description="The output limit that is sent and reserved."
+    )
+    input_usd_per_mtok: Amount | None = Field(
+        default=None, description="US dollars for a million prompt tokens, where not known."
+    )
+    output_usd_per_mtok: Amount | None = Field(
+        default=None, description="US dollars for a million completion tokens, where not known."
+    )
+
+
+class ModelsSettings(Section):
+    """``[models]``: the tiers; one that is configured serves all three."""
+
+    cheap: ModelSettings | None = None
+    standard: ModelSettings | None = None
+    premium: ModelSettings | None = None
+    embed: ModelSettings | None = None
+
+
+def _approval(pattern: str) -> str:
+    kind, _, rest = pattern.partition(":")
+    if kind not in {"mcp", "step", "area"} or not rest:
+        raise ValueError("begins with none of mcp:, step:, area: and would never ask")
+    return pattern
+
+
+class PolicySettings(Section):
+    """``[policy]``: what is refused, and what is asked about first."""
+
+    deny: Texts = Field(
+        default=(), description="Added to the built-in deny floor, which cannot be lifted."
+    )
+    approve: Annotated[
+        tuple[Annotated[Word, AfterValidator(_approval)], ...], Field(strict=False)
+    ] = Field(
+        default=("mcp:*:destructive",),
+        description="Asked about first: `mcp:SERVER:TOOL`, `step:TASK`, `step:*`, `area:TAG`.",
+    )
+    approve_timeout_s: Seconds = Field(
+        default=3600, description="Attended; then the call fails closed."
+    )
+    pre_tool_use: Texts = Field(
+        default=(), description="Hook commands: JSON on stdin; any exit but 0 blocks."
+    )
+
+
+class McpServerSettings(Section):
+    """``[mcp.NAME]``: one server of tools."""
+
+    command: Annotated[tuple[Word, ...], Field(strict=False, min_length=1)] = Field(
+        description="The program and its arguments."
+    )
+
+
+ServerName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9](_?[A-Za-z0-9-])*$")]
+"""Becomes part of a tool's name, ``mcp__SERVER__TOOL``, so it has no double underscore."""
+
+
+class StallOverrides(Section):
+    """``[modes.MODE.stall]``: instead of ``[stall]``."""
+
+    window: Positive | None = Field(default=None, description="Instead of `stall.window`.")
+    replan_cap: Count | None = Field(default=None, description="Instead of `stall.replan_cap`.")
+    stuck_steps: Positive | None = Field(
+        default=None, description="Instead of `stall.stuck_steps`."
+    )
+
+
+class BudgetOverrides(Section):
+    """``[modes.MODE.budget]``: instead of ``[budget]``."""
+
+    loops: Count | None = Field(default=None, description="Instead of `budget.loops`.")
+
+
+class ContextOverrides(Section):
+    """``[modes.MODE.context]``: instead of ``[context]``."""
+
+    compaction_threshold_events: Count | None = Field(
+        default=None, description="Instead of `context.compaction_threshold_events`."
+    )
+    window_tokens: Positive | None = Field(
+        default=None, description="Instead of `context.window_tokens`."
+    )
+
+
+class AutonomousOverrides(Section):
+    """``[modes.autonomous]``: what differs in this mode."""
+
+    stall: StallOverrides = StallOverrides()
+    budget: BudgetOverrides = BudgetOverrides()
+    context: ContextOverrides = ContextOverrides()
+
+
+class RelayStall(StallOverrides):
+    """``[modes.relay.stall]``: relay makes no new plans."""
+
+    replan_cap: Count | None = Field(default=0, description="Instead of `stall.replan_cap`.")
+
+
+class RelayContext(ContextOverrides):
+    """``[modes.relay.context]``: relay compacts only when the window is full."""
+
+    compaction_threshold_events: Count | None = Field(
+        default=0, description="Instead of `context.compaction_threshold_events`."
+    )
+
+
+class RelayOverrides(Section):
+    """``[modes.relay]``: what differs in this mode."""
+
+    stall: RelayStall = RelayStall()
+    budget: BudgetOverrides = BudgetOverrides()
+    context: RelayContext = RelayContext()
+
+
+class ModesSettings(Section):
+    """``[modes.MODE]``: what differs by mode."""
+
+    autonomous: AutonomousOverrides = AutonomousOverrides()
+    relay: RelayOverrides = RelayOverrides()
 
 
 class Settings(Section):
@@ -107,6 +279,95 @@ class Settings(Section):
     loop: LoopSettings = LoopSettings()
     budget: BudgetSettings = BudgetSettings()
     stall: StallSettings = StallSettings()
+    context: ContextSettings = ContextSettings()
+    models: ModelsSettings = ModelsSettings()
     gate: GateSettings = GateSettings()
     sandbox: SandboxSettings = SandboxSettings()
+    policy: PolicySettings = PolicySettings()
+    mcp: dict[ServerName, McpServerSettings] = Field(default_factory=dict)
     land: LandSettings = LandSettings()
+    modes: ModesSettings = ModesSettings()
+
+    def for_mode(self, mode: Mode) -> "Settings":
+        """Return the settings with what differs in ``mode`` put in its place."""
+        own = self.modes.relay if mode is Mode.RELAY else self.modes.autonomous
+        changed = {
+            section: getattr(self, section).model_copy(
+                update=getattr(own, section).model_dump(exclude_none=True)
+            )
+            for section in ("stall", "budget", "context")
+        }
+        return self.model_copy(update=changed)
+
+
+@dataclass(frozen=True, slots=True)
+class LoadedSettings:
+    """Settings with their origins, and the form in which a run keeps them.
+
+    Attributes:
+        origins: For each value, by dotted name.
+        json: Canonical: equal settings give equal text. :func:`from_json` reads it.
+        hash: SHA-256 of ``json``, hexadecimal.
+    """
+
+    settings: Settings
+    origins: Mapping[str, Origin]
+    json: str
+    hash: str
+
+
+def load(
+    checkout: Path, overrides: Mapping[str, object], environ: Mapping[str, str] | None = None
+) -> LoadedSettings:
+    """Return the settings of a checkout.
+
+    Args:
+        checkout: The folder that ``loop.toml`` and ``pyproject.toml`` are in; both may be missing.
+        overrides: Values of the command line by dotted name; ``None`` means not given.
+        environ: Instead of the process's environment.
+
+    Raises:
+        SettingsError: Some source has a name or a value that cannot be used; all such faults, in
+            the order of the sources and lines.
+    """
+    environ = environment() if environ is None else environ
+    values, origins = read_sources(Settings, checkout, environ, overrides)
+    settings = Settings.model_validate(values)
+    dump = settings.model_dump(mode="json")
+    text = json.dumps(dump, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return LoadedSettings(
+        settings=settings,
+        origins={
+            ".".join(leaf): origins.get(leaf, Origin(Source.DEFAULT))
+            for leaf in layers.leaves(dump)
+        },
+        json=text,
+        hash=hashlib.sha256(text.encode()).hexdigest(),
+    )
+
+
+def from_json(text: str) -> Settings:
+    """Return the settings that a run was begun with.
+
+    Raises:
+        SettingsError: This version of ``loop`` does not understand them.
+    """
+    try:
+        return Settings.model_validate_json(text)
+    except ValidationError as exc:
+        raise SettingsError(
+            *(
+                Fault("settings of the run", 0, f"{layers.dotted(error['loc'])}: {error['msg']}")
+                for error in exc.errors(include_url=False)
+            )
+        ) from exc
+
+
+def environment() -> Mapping[str, str]:
+    """Return a copy of the process's environment, for those who may not read it themselves."""
+    return dict(os.environ)
+
+
+def table() -> list[tuple[str, str, str]]:
+    """Return every setting: dotted name, default as TOML (empty for none), description."""
+    return layers.table(Settings)

@@ -1,0 +1,144 @@
+"""A human's answers: checked all together, recorded, and what they set free."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final
+
+from loopctl.domain import (
+    Decision,
+    DecisionKind,
+    Limits,
+    Manifest,
+    Scope,
+    TaskId,
+    TaskStatus,
+)
+from loopctl.engine.driver import GOAL
+from loopctl.errors import AnswerError
+from loopctl.events import DecisionAnswered
+from loopctl.ports import Brain, DecisionStore, Emit
+
+REJECTED: Final = "rejected"
+"""The answer that leaves a task as it is."""
+
+_ASKING: Final = frozenset({TaskStatus.NEEDS_HUMAN, TaskStatus.BLOCKED})
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """One answer as the user gave it.
+
+    Attributes:
+        raised: Caps of the task, for a decision about its budget.
+    """
+
+    decision_id: str
+    text: str
+    raised: Limits = field(default_factory=Limits)
+
+
+def open_decisions(decisions: Sequence[Decision], manifest: Manifest) -> tuple[Decision, ...]:
+    """Return the decisions that still stand: unanswered, and their task still waits for them.
+
+    A question about the goal stands as long as no newer run has asked or settled it.
+    """
+    asking = {task.id for task in manifest.tasks if task.status in _ASKING}
+    newest_goal_run = next((d.run_id for d in reversed(decisions) if d.task == GOAL), None)
+    return tuple(
+        decision
+        for decision in decisions
+        if decision.answer is None
+        and (
+            decision.task in asking
+            or (decision.task == GOAL and decision.run_id == newest_goal_run)
+        )
+    )
+
+
+def check(answers: Sequence[Answer], decisions: Sequence[Decision]) -> tuple[Decision, ...]:
+    """Return the decisions that are answered, one for each answer.
+
+    Raises:
+        AnswerError: An answer does not fit; nothing was recorded.
+    """
+    known = {decision.id: decision for decision in decisions}
+    fitting: list[Decision] = []
+    for answer in answers:
+        decision = known.get(answer.decision_id)
+        if decision is None:
+            raise AnswerError(
+                f"there is no decision {answer.decision_id}; `loop answer` lists the open ones"
+            )
+        if decision.answer is not None:
+            raise AnswerError(
+                f"{decision.id} was answered on {decision.answered_at}: {decision.answer!r}; "
+                "the first answer stands"
+            )
+        if decision in fitting:
+            raise AnswerError(f"{decision.id} is answered twice in one go; give one answer")
+        if not answer.text.strip():
+            raise AnswerError(f"the answer to {decision.id} is empty")
+        is_raised = answer.raised != Limits()
+        if decision.kind is DecisionKind.BUDGET and not is_raised and answer.text != REJECTED:
+            raise AnswerError(
+                f"{decision.id} asks for a budget: loop answer {decision.id} --budget loops=50 "
+                "(or tokens, usd, wall_s), or --reject"
+            )
+        fitting.append(decision)
+    return tuple(fitting)
+
+
+def record(
+    answers: Sequence[Answer], store: DecisionStore, emit: Emit, brain: Brain, now: str
+) -> tuple[Decision, ...]:
+    """Return the decisions with their answers, written to the store, the events, the capsule."""
+    recorded: list[Decision] = []
+    for answer in answers:
+        decision = store.answer_decision(answer.decision_id, answer.text, now, answer.raised)
+        task = None if decision.task == GOAL else decision.task
+        emit(DecisionAnswered(task=task, id=decision.id, answer=answer.text))
+        recorded.append(decision)
+    words = {decision.question: decision.answer for decision in recorded}
+    brain.update(
+        lambda capsule: replace(
+            capsule,
+            deferred_tasks=tuple(
+                replace(entry, answer=words.get(entry.question, entry.answer))
+                for entry in capsule.deferred_tasks
+            ),
+        )
+    )
+    return tuple(recorded)
+
+
+def freed(recorded: Sequence[Decision], decisions: Sequence[Decision]) -> tuple[TaskId, ...]:
+    """Return the tasks that can go on: answered, not rejected, with no other question open."""
+    waiting = {decision.task for decision in decisions if decision.answer is None}
+    tasks = dict.fromkeys(
+        TaskId(decision.task)
+        for decision in recorded
+        if decision.task != GOAL and decision.task not in waiting and decision.answer != REJECTED
+    )
+    return tuple(tasks)
+
+
+def reach(manifest: Manifest, tasks: Sequence[TaskId]) -> Scope:
+    """Return the scope of exactly those tasks and what waited for them, over any distance."""
+    waiting: Mapping[TaskId, list[TaskId]] = _dependents(manifest)
+    reached = dict.fromkeys(tasks)
+    queue = list(tasks)
+    todo = {task.id for task in manifest.tasks if task.status is TaskStatus.TODO}
+    while queue:
+        for task in waiting.get(queue.pop(), ()):
+            if task in todo and task not in reached:
+                reached[task] = None
+                queue.append(task)
+    return Scope(ids=tuple(reached))
+
+
+def _dependents(manifest: Manifest) -> dict[TaskId, list[TaskId]]:
+    dependents: dict[TaskId, list[TaskId]] = {}
+    for task in manifest.tasks:
+        for needed in task.deps:
+            dependents.setdefault(needed, []).append(task.id)
+    return dependents

@@ -1,0 +1,121 @@
+"""The statuses of a run's tasks: moved by signals, written back to the manifest.
+
+The manifest is the truth for people, so the board follows a user's edits during the run: a task
+that is not being worked on has the status that the file gives it.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from loopctl.domain import Manifest, Task, TaskId, TaskStatus
+from loopctl.engine.transitions import Signal, advance
+from loopctl.errors import ManifestError, UserError
+from loopctl.events import Noticed, StatusChanged
+from loopctl.ports import Emit, ManifestFile
+
+_MOVED_OUT: Final = "it is no longer in the manifest"
+
+
+@dataclass(frozen=True, slots=True)
+class _Stamp:
+    """By which a changed file is recognised without reading it."""
+
+    inode: int
+    mtime_ns: int
+    size: int
+
+
+class Board:
+    """Owned by the driver's thread alone."""
+
+    def __init__(self, file: ManifestFile, manifest: Manifest, emit: Emit) -> None:
+        self._file = file
+        self._emit = emit
+        self._manifest = manifest
+        self._tasks = {task.id: task for task in manifest.tasks}
+        self._statuses = {task.id: task.status for task in manifest.tasks}
+        self._held: dict[TaskId, TaskStatus] = {}
+        self._working: set[TaskId] = set()
+        self._stamp = self._look()
+
+    @property
+    def manifest(self) -> Manifest:
+        """The manifest as last read."""
+        return self._manifest
+
+    def task(self, task_id: TaskId) -> Task:
+        """Return the task as last read."""
+        return self._tasks[task_id]
+
+    def status(self, task_id: TaskId) -> TaskStatus:
+        """Return the task's present status."""
+        return self._statuses[task_id]
+
+    def statuses(self, task_ids: Iterable[TaskId]) -> dict[TaskId, TaskStatus]:
+        """Return the present statuses of those tasks; ones that are gone are left out."""
+        return {task: self._statuses[task] for task in task_ids if task in self._statuses}
+
+    def signal(self, task_id: TaskId, signal: Signal) -> TaskStatus:
+        """Move a task, announce it, and write its status to the manifest.
+
+        Raises:
+            InvalidTransitionError: Its status does not accept the signal; nothing was changed.
+        """
+        old = self._statuses[task_id]
+        new = advance(old, signal)
+        self._emit(StatusChanged(task=task_id, old=old, new=new, signal=signal))
+        self._statuses[task_id] = new
+        (self._working.add if signal is Signal.CLAIMED else self._working.discard)(task_id)
+        self._held[task_id] = new
+        self.flush()
+        return new
+
+    def flush(self) -> None:
+        """Write the statuses that the file does not hold yet; what it cannot take is kept."""
+        for task_id, status in list(self._held.items()):
+            try:
+                is_written = self._file.write_status(task_id, status)
+            except UserError as exc:
+                self._emit(Noticed(task=task_id, text=f"{exc}; its status {status} is held back"))
+                return
+            if not is_written:
+                return
+            del self._held[task_id]
+        self._stamp = self._look()
+
+    def refresh(self) -> bool:
+        """Read the manifest again if somebody has changed it; say whether it was.
+
+        A file that does not parse at the moment is left for the next time.
+        """
+        if self._look() == self._stamp:
+            return False
+        try:
+            manifest = self._file.load()
+        except ManifestError:
+            return False
+        self._stamp = self._look()
+        self._manifest = manifest
+        self._tasks = {task.id: task for task in manifest.tasks} | {
+            task: self._tasks[task] for task in self._working
+        }
+        ours = {task: self._statuses[task] for task in self._working} | self._held
+        self._statuses = {task.id: task.status for task in manifest.tasks} | ours
+        self._emit(Noticed(text=f"{self._file.path.name} was changed and read again", level="info"))
+        self.flush()
+        return True
+
+    def close(self) -> None:
+        """Write what was held back; what still cannot be written is said."""
+        self.flush()
+        for task_id, status in self._held.items():
+            why = "the manifest cannot be written now" if task_id in self._tasks else _MOVED_OUT
+            self._emit(Noticed(task=task_id, text=f"status {status} was not written: {why}"))
+
+    def _look(self) -> _Stamp | None:
+        try:
+            found = self._file.path.stat()
+        except OSError:
+            return None
+        return _Stamp(found.st_ino, found.st_mtime_ns, found.st_size)

@@ -1,0 +1,252 @@
+"""The driver: the frontier loop, and the one thread that owns statuses, landings and the end.
+
+claim what is ready → one thread a task → land what passed, put aside what did not → again,
+until nothing is ready and nothing runs. A task that defers, stalls or breaks stops no other.
+"""
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from dataclasses import replace
+from typing import Final
+
+from loopctl.domain import (
+    Axis,
+    Decision,
+    DecisionDraft,
+    Manifest,
+    StopReason,
+    Task,
+    TaskId,
+    TaskStatus,
+    Wait,
+)
+from loopctl.engine.board import Board
+from loopctl.engine.landing import Landing, Returned
+from loopctl.engine.taskrun import RunContext, Start, TaskRun
+from loopctl.engine.transitions import Signal
+from loopctl.engine.work import Ended
+from loopctl.errors import CancelledError, LandingRefusedError, LoopctlError
+from loopctl.events import DecisionRaised, Noticed, TaskClaimed, TaskStopped
+from loopctl.ports import DecisionStore, DeferredTask, Frontier
+
+GOAL: Final = "@goal"
+"""Stands for a task in the goal's own decisions; no task can be called that."""
+
+_SIGNALS: Final = {
+    Axis.STALL: Signal.STALLED,
+    Axis.GATE: Signal.STALLED,
+    Axis.BUDGET: Signal.OVER_BUDGET,
+    Axis.DEFER: Signal.DEFERRED,
+    Axis.ERROR: Signal.BROKEN,
+}
+
+
+class Driver:
+    """Drives the tasks in scope until nothing can run.
+
+    Args:
+        make_frontier: Builds the frontier of a manifest, for the scope of this drive.
+        workable: Says why a task cannot be worked on here; ``None`` where it can.
+        cancel: Set when the user asks the run to stop.
+        report_fault: Writes down a bug of ours, and returns where.
+    """
+
+    def __init__(
+        self,
+        context: RunContext,
+        board: Board,
+        landing: Landing,
+        decisions: DecisionStore,
+        *,
+        make_frontier: Callable[[Manifest], Frontier],
+        workable: Callable[[Task], str | None],
+        cancel: threading.Event,
+        report_fault: Callable[[BaseException], str],
+    ) -> None:
+        self._context = context
+        self._tools = context.tools
+        self._board = board
+        self._landing = landing
+        self._decisions = decisions
+        self._make_frontier = make_frontier
+        self._workable = workable
+        self._cancel = cancel
+        self._report_fault = report_fault
+        self._frontier = make_frontier(board.manifest)
+        self._running: dict[Future[Ended], Task] = {}
+        self._moved: set[TaskId] = set()
+        self._unworkable: dict[TaskId, str] = {}
+        self.is_failed = False
+
+    @property
+    def unworkable(self) -> dict[TaskId, str]:
+        """Tasks that came to their turn and that no configured worker can do, with the reason."""
+        return dict(self._unworkable)
+
+    def drive(self) -> None:
+        """Work until nothing is ready and nothing runs, or until the user asks to stop."""
+        jobs = self._context.settings.loop.jobs
+        with ThreadPoolExecutor(jobs, thread_name_prefix="task") as pool:
+            while True:
+                self._follow_edits()
+                self._claim(pool, jobs - len(self._running))
+                if not self._running:
+                    break
+                done, _ = wait(self._running, return_when=FIRST_COMPLETED)
+                for future in done:
+                    self._settle(pool, self._running.pop(future), future)
+        self._board.close()
+
+    def waits(self) -> tuple[Wait, ...]:
+        """Return, for each task left, the one thing it waits for."""
+        return tuple(
+            Wait(entry.task, self._unworkable.get(entry.task, entry.reason))
+            for entry in self._frontier.waits()
+        )
+
+    def _follow_edits(self) -> None:
+        if self._board.refresh():
+            self._frontier = self._make_frontier(self._board.manifest)
+            for task, status in self._board.statuses(self._moved).items():
+                self._frontier.mark(task, status)
+
+    def _claim(self, pool: ThreadPoolExecutor, places: int) -> None:
+        for task in self._frontier.ready():
+            if places <= 0 or self._cancel.is_set():
+                return
+            reason = self._workable(task)
+            if reason is not None:
+                self._set_aside(task, reason)
+                continue
+            answers = self._answers(task.id)
+            self._tools.emit(
+                TaskClaimed(
+                    task=task.id,
+                    title=task.title,
+                    worker=task.worker or self._context.settings.loop.worker,
+                    model=task.model,
+                    resumed=bool(answers),
+                )
+            )
+            self._move(task.id, Signal.CLAIMED)
+            self._submit(pool, task, Start(head=self._landing.head, answers=answers))
+            places -= 1
+
+    def _set_aside(self, task: Task, reason: str) -> None:
+        self._unworkable[task.id] = reason
+        self._frontier.mark(task.id, TaskStatus.BLOCKED)
+        self._tools.emit(Noticed(task=task.id, text=reason))
+
+    def _submit(self, pool: ThreadPoolExecutor, task: Task, start: Start) -> None:
+        self._running[pool.submit(TaskRun(self._context, task, start).run)] = task
+
+    def _settle(self, pool: ThreadPoolExecutor, task: Task, future: Future[Ended]) -> None:
+        fault = future.exception()
+        if fault is None:
+            ended = future.result()
+            if ended.is_passed:
+                self._land(pool, task, ended)
+            else:
+                self._put_aside(task, ended)
+        else:
+            self._break(task, fault)
+
+    def _land(self, pool: ThreadPoolExecutor, task: Task, ended: Ended) -> None:
+        try:
+            landed = self._landing.land(task, ended)
+        except LoopctlError as exc:
+            self._break(task, exc, ended)
+            return
+        if isinstance(landed, Returned):
+            start = Start(
+                head=self._landing.head,
+                answers=self._answers(task.id),
+                returned=ended.candidate,
+                tree=landed.tree,
+                observation=landed.observation,
+            )
+            self._submit(pool, task, start)
+            return
+        self._move(task.id, Signal.LANDED)
+        self._stopped(task, ended)
+        self._tools.brain.update(
+            lambda capsule: replace(capsule, current_step=f"{task.id} has landed; next task")
+        )
+
+    def _put_aside(self, task: Task, ended: Ended) -> None:
+        for draft in ended.drafts:
+            self.ask(task.id, draft)
+        self._move(task.id, _SIGNALS[ended.stop.axis])
+        self._stopped(task, ended)
+
+    def ask(self, task: str, draft: DecisionDraft) -> None:
+        """Put a question to the human: into the store, the events and the capsule."""
+        decision = self._decisions.raise_decision(self._context.run_id, task, draft)
+        self._tools.emit(
+            DecisionRaised(
+                task=task if task != GOAL else None,
+                id=decision.id,
+                kind=decision.kind,
+                question=decision.question,
+                best_guess=decision.best_guess,
+                options=decision.options,
+                reason=decision.reason,
+            )
+        )
+        entry = DeferredTask(task, decision.question, decision.best_guess)
+        self._tools.brain.update(
+            lambda capsule: replace(
+                capsule,
+                deferred_tasks=(
+                    *(one for one in capsule.deferred_tasks if one.question != entry.question),
+                    entry,
+                ),
+            )
+        )
+
+    def _break(self, task: Task, fault: BaseException, ended: Ended | None = None) -> None:
+        """Put a task aside whose machinery broke, or give it back where the user has stopped."""
+        if isinstance(fault, CancelledError):
+            self._move(task.id, Signal.RELEASED)
+            return
+        if isinstance(fault, LoopctlError):
+            reason = str(fault)
+        else:
+            self.is_failed = True
+            reason = f"an internal fault of loop; see {self._report_fault(fault)}"
+        stop = StopReason(
+            Axis.GATE if isinstance(fault, LandingRefusedError) else Axis.ERROR, reason
+        )
+        self._tools.emit(Noticed(task=task.id, text=reason))
+        self._move(task.id, Signal.BROKEN)
+        if ended is not None:
+            self._stopped(task, replace(ended, stop=stop))
+        else:
+            self._tools.emit(TaskStopped(task=task.id, axis=stop.axis, reason=reason, steps=0))
+
+    def _stopped(self, task: Task, ended: Ended) -> None:
+        self._tools.emit(
+            TaskStopped(
+                task=task.id,
+                axis=ended.stop.axis,
+                reason=ended.stop.reason,
+                steps=ended.plan.budget.loops_used,
+                replans=ended.plan.replans,
+                result=ended.result,
+                ref=ended.ref,
+                usage=ended.usage,
+            )
+        )
+
+    def _move(self, task: TaskId, signal: Signal) -> None:
+        status = self._board.signal(task, signal)
+        self._moved.add(task)
+        self._frontier.mark(task, status)
+
+    def _answers(self, task: TaskId) -> tuple[Decision, ...]:
+        return tuple(
+            decision
+            for decision in self._decisions.decisions(task=task)
+            if decision.answer is not None
+        )

@@ -1,0 +1,121 @@
+"""Landing: a gated diff becomes one commit on the integration branch, by compare-and-swap.
+
+Every commit of the branch has passed the gate at exactly its tree: where the head has moved
+since the gate ran, the diff is carried onto the new head and gated again.
+"""
+
+import hashlib
+from dataclasses import dataclass
+from typing import Final
+
+from loopctl.domain import Change, GateResult, Sha, Task
+from loopctl.engine.work import Ended, Tools
+from loopctl.events import GateFinished, TaskLanded
+from loopctl.ports import Candidate
+
+_SUBJECT_CHARS: Final = 72
+
+
+@dataclass(frozen=True, slots=True)
+class Returned:
+    """A result that no longer passes on the moved head; the task goes on from there.
+
+    Attributes:
+        tree: The diff on the new head; ``None`` where it does not apply.
+        observation: What the worker is shown.
+    """
+
+    tree: str | None
+    observation: str
+
+
+class Landing:
+    """Lands one result at a time; the driver's thread alone calls it.
+
+    Args:
+        head: Where the next commit goes: the commit that the run starts from.
+        tip: The integration branch as it is; ``None`` where there is none yet.
+    """
+
+    def __init__(self, tools: Tools, run_id: str, branch: str, head: Sha, tip: Sha | None) -> None:
+        self._tools = tools
+        self._run_id = run_id
+        self._branch = branch
+        self._head = head
+        self._tip = tip
+
+    @property
+    def head(self) -> Sha:
+        """The commit that new work starts from."""
+        return self._head
+
+    def land(self, task: Task, ended: Ended) -> TaskLanded | Returned:
+        """Return the landing, written to the branch and the events; or why there is none.
+
+        Raises:
+            LandingRefusedError: The branch was moved or checked out by somebody else.
+            CancelledError: The run was asked to stop.
+        """
+        gate = ended.gate
+        if gate is None or gate.head != self._head:
+            gate = self._gate_again(task, ended)
+            if not gate.is_passed:
+                return Returned(tree=gate.tree or None, observation=self._tools.describe(gate))
+        repository = self._tools.repository
+        changes = repository.changes(repository.tree_of(self._head), gate.tree)
+        key = landing_key(self._run_id, task, ended)
+        commit = repository.commit(gate.tree, self._head, self._message(task, gate, key))
+        repository.advance(commit, self._tip)
+        self._head = self._tip = commit
+        return self._announce(task, ended, gate, changes, key)
+
+    def _gate_again(self, task: Task, ended: Ended) -> GateResult:
+        candidate = Candidate(
+            task=task, name=ended.candidate, base=ended.base, tree=ended.tree, head=self._head
+        )
+        gate = self._tools.gate.judge(candidate)
+        self._tools.emit(
+            GateFinished(
+                task=task.id,
+                candidate=ended.candidate,
+                head=gate.head,
+                tree=gate.tree,
+                checks=gate.checks,
+            )
+        )
+        return gate
+
+    def _message(self, task: Task, gate: GateResult, key: str) -> str:
+        checks = ", ".join(f"{result.check} {result.verdict}" for result in gate.checks)
+        title = " ".join(task.title.split())
+        subject = f"{task.id}: {title}"
+        body = f"{title}\n\n" if len(subject) > _SUBJECT_CHARS else ""
+        return (
+            f"{subject[:_SUBJECT_CHARS]}\n\n{body}"
+            f"Loop-Task: {task.id}\n"
+            f"Loop-Run: {self._run_id}\n"
+            f"Loop-Gate: {checks}{' (vacuous)' if gate.is_vacuous else ''}\n"
+            f"Loop-Key: {key}\n"
+        )
+
+    def _announce(
+        self, task: Task, ended: Ended, gate: GateResult, changes: tuple[Change, ...], key: str
+    ) -> TaskLanded:
+        landed = TaskLanded(
+            task=task.id,
+            commit=self._head,
+            tree=gate.tree,
+            branch=self._branch,
+            key=key,
+            files=len(changes),
+            result=ended.result,
+        )
+        self._tools.emit(landed)
+        return landed
+
+
+def landing_key(run_id: str, task: Task, ended: Ended) -> str:
+    """Return the same key for every attempt to land the same result of the same run."""
+    fields = (run_id, task.id, ended.candidate, ended.base, ended.tree)
+    text = "".join(f"{len(part.encode())}:{part}" for part in fields)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]

@@ -1,0 +1,31 @@
+"""Names that must be unique and that git or a file system must accept."""
+
+import re
+import secrets
+from datetime import datetime
+from typing import Final
+
+MAIN: Final = "main"
+"""The candidate of a task without options."""
+
+_UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]|\.(?=\.|$|lock)|^[.-]")
+
+
+def run_id(moment: datetime) -> str:
+    """Return a new run's id: the moment it began, and four random digits."""
+    return f"{moment:%Y%m%dT%H%M%S}-{secrets.token_hex(2)}"
+
+
+def part(name: str) -> str:
+    """Return ``name`` as one component of a ref or a folder; different names stay different."""
+    return _UNSAFE.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), name)
+
+
+def sandbox(run: str, task: str, candidate: str) -> str:
+    """Return the name of a candidate's worktree."""
+    return f"{run}-{part(task)}-{part(candidate)}"
+
+
+def ref(run: str, task: str, candidate: str) -> str:
+    """Return the ref under which a candidate's tree is kept."""
+    return f"refs/loop/{run}/{part(task)}/{part(candidate)}"

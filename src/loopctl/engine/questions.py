@@ -1,0 +1,99 @@
+"""The words of what a human is asked: every question that the engine itself raises."""
+
+from typing import Final
+
+from loopctl.domain import CheckResult, DecisionDraft, DecisionKind, GateResult, Task
+from loopctl.plan import Budget
+from loopctl.ports import ForkRaised, PremiseInvalid
+
+NO_VERIFY: Final = "no_verify"
+"""The reason of the decision whose answer is a verify command."""
+
+_UNITS: Final = {"loops": "steps", "tokens": "tokens", "wall": "seconds", "usd": "US dollars"}
+_OPTION: Final = {"loops": "loops", "tokens": "tokens", "wall": "wall_s", "usd": "usd"}
+
+
+def how_to_verify(task: Task) -> DecisionDraft:
+    """Ask for the command that shows that the task is done: there is none."""
+    return DecisionDraft(
+        kind=DecisionKind.VERIFY,
+        question=(
+            f"{task.id} has no verify_cmd and the project has no type checker, so nothing can "
+            "show that its result is right. Which command must exit 0?"
+        ),
+        reason=NO_VERIFY,
+    )
+
+
+def environment(task: Task, what: str) -> DecisionDraft:
+    """Ask to mend what the machine lacks."""
+    return DecisionDraft(
+        kind=DecisionKind.ENVIRONMENT,
+        question=f"{task.id} cannot go on: {what} Mend it, then answer with a word of what you did.",
+        reason="environment",
+    )
+
+
+def environment_of(task: Task, gate: GateResult) -> DecisionDraft:
+    """Ask to mend what kept the gate from judging."""
+    check: CheckResult = gate.checks[-1]
+    command = f" `{check.command}`" if check.command else ""
+    return environment(task, f"the gate's {check.check}{command} could not judge: {check.reason}.")
+
+
+def budget(task: Task, cap: str, spent: Budget) -> DecisionDraft:
+    """Ask whether a task may spend more."""
+    used = {
+        "loops": f"{spent.loops_used}",
+        "tokens": f"{spent.tokens_used}",
+        "wall": f"{spent.wall_ms / 1000:.0f}",
+        "usd": f"{spent.usd_used:.2f}",
+    }[cap]
+    return DecisionDraft(
+        kind=DecisionKind.BUDGET,
+        question=(
+            f"{task.id} has spent its budget of {_UNITS[cap]} ({used} used). May it spend more? "
+            f"loop answer {task.id} --budget {_OPTION[cap]}=N sets the new cap."
+        ),
+        reason=cap,
+    )
+
+
+def fork(raised: ForkRaised) -> DecisionDraft:
+    """Ask which way to go, where the worker has met a fork."""
+    external = raised.bucket == "external"
+    return DecisionDraft(
+        kind=DecisionKind.EXTERNAL if external else DecisionKind.SCOPE,
+        question=raised.question,
+        best_guess=raised.best_guess,
+        options=tuple(option.name for option in raised.options),
+        reason=f"fork ({raised.bucket})",
+    )
+
+
+def premise(raised: PremiseInvalid) -> DecisionDraft:
+    """Ask what to do about a task that rests on something false."""
+    return DecisionDraft(
+        kind=DecisionKind.PREMISE,
+        question=f"The task rests on something that does not hold: {raised.claim}",
+        reason=raised.evidence,
+    )
+
+
+def criterion(text: str, why: str) -> DecisionDraft:
+    """Ask whether the goal is met, where nothing here can tell."""
+    return DecisionDraft(
+        kind=DecisionKind.VERIFY, question=f"Is the goal's criterion met: {text}", reason=why
+    )
+
+
+def unmet_check(command: str, tail: str) -> DecisionDraft:
+    """Ask how to go on, where all tasks are done and the goal is not met."""
+    return DecisionDraft(
+        kind=DecisionKind.SCOPE,
+        question=(
+            f"Every task is done, but the goal's check `{command}` still fails. Which tasks are "
+            "missing, or should the check change?"
+        ),
+        reason=tail,
+    )

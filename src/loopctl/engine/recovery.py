@@ -1,0 +1,32 @@
+"""Before a run does anything: what git already holds, and what a dead process left behind."""
+
+from collections.abc import Callable, Iterable
+
+from loopctl.domain import TaskId, TaskStatus
+from loopctl.engine.board import Board
+from loopctl.engine.transitions import Signal
+from loopctl.ports import Landed
+
+
+def reconcile(
+    board: Board, landings: Callable[[], Iterable[Landed]], unfinished: Iterable[str]
+) -> None:
+    """Give every task that a dead process left in progress the status that git proves.
+
+    Only such tasks are looked at: a task that a person has set back to ``todo`` after its
+    landing is to be done again.
+
+    Args:
+        board: Of this run.
+        landings: Reads the trailers of the integration branch.
+        unfinished: Ids of the runs that never came to an end.
+    """
+    left = [
+        task.id for task in board.manifest.tasks if board.status(task.id) is TaskStatus.IN_PROGRESS
+    ]
+    if not left:
+        return
+    runs = set(unfinished)
+    landed: set[TaskId] = {entry.task for entry in landings() if entry.run_id in runs}
+    for task in left:
+        board.signal(task, Signal.LANDED if task in landed else Signal.RELEASED)

@@ -1,0 +1,170 @@
+"""One invocation's drive of a run: begin, reconcile, drive, judge the goal, end."""
+
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from loopctl.clock import stamp
+from loopctl.domain import Decision, RunStatus, Scope, Sha, TaskId, TaskStatus
+from loopctl.engine import recovery
+from loopctl.engine.board import Board
+from loopctl.engine.criteria import Judged, judge_goal
+from loopctl.engine.driver import GOAL, Driver
+from loopctl.engine.landing import Landing
+from loopctl.engine.outcome import outcome
+from loopctl.engine.taskrun import RunContext
+from loopctl.events import DecisionRaised, Noticed, RunEnded, RunResumed, RunStarted
+from loopctl.ports import DecisionStore, RunRecord, RunStore
+
+_ASKING = frozenset({TaskStatus.NEEDS_HUMAN, TaskStatus.BLOCKED})
+
+
+@dataclass(frozen=True, slots=True)
+class Beginning:
+    """How this invocation begins.
+
+    Attributes:
+        reason: ``None`` for a new run, else why it is driven on.
+        tasks: The run's own tasks: those its end is judged on.
+        scope: Of the run as it was started.
+        notices: What the user should know before the first step.
+        unfinished: Ids of the runs that a dead process left.
+    """
+
+    reason: str | None
+    tasks: tuple[tuple[TaskId, str], ...]
+    scope: Scope
+    notices: Sequence[Noticed] = ()
+    unfinished: Sequence[str] = ()
+
+
+class Run:
+    """Drives one run once; everything it needs is handed to it."""
+
+    def __init__(
+        self,
+        record: RunRecord,
+        context: RunContext,
+        board: Board,
+        landing: Landing,
+        driver: Driver,
+        *,
+        runs: RunStore,
+        decisions: DecisionStore,
+        cancel: threading.Event,
+    ) -> None:
+        self._record = record
+        self._context = context
+        self._tools = context.tools
+        self._board = board
+        self._landing = landing
+        self._driver = driver
+        self._runs = runs
+        self._decisions = decisions
+        self._cancel = cancel
+
+    def drive(self, beginning: Beginning, land_here: Callable[[], str | None]) -> RunEnded:
+        """Return how the run ended; written to the events and the store.
+
+        Args:
+            beginning: How this invocation begins.
+            land_here: Called at the end; fast-forwards the user's branch where that was asked
+                for, and says to which commit.
+        """
+        self._runs.set_run_status(self._record.id, RunStatus.RUNNING, None)
+        self._begin(beginning)
+        recovery.reconcile(
+            self._board,
+            self._tools.repository.landings,
+            (*beginning.unfinished, self._record.id),
+        )
+        self._repeat_decisions(beginning)
+        self._driver.drive()
+        return self._end(beginning, land_here)
+
+    def _begin(self, beginning: Beginning) -> None:
+        if beginning.reason is None:
+            self._tools.emit(
+                RunStarted(
+                    goal=self._context.goal.text,
+                    base=self._record.base,
+                    branch=self._record.branch,
+                    scope=beginning.scope,
+                    tasks=beginning.tasks,
+                    settings_hash=self._record.settings_hash,
+                )
+            )
+        else:
+            self._tools.emit(
+                RunResumed.model_validate({"reason": beginning.reason, "tasks": beginning.tasks})
+            )
+        for notice in beginning.notices:
+            self._tools.emit(notice)
+
+    def _repeat_decisions(self, beginning: Beginning) -> None:
+        """Put the questions that earlier runs left open into this run's report too."""
+        for decision in self._open_decisions(beginning):
+            if decision.run_id != self._record.id:
+                self._tools.emit(
+                    DecisionRaised(
+                        task=decision.task,
+                        id=decision.id,
+                        kind=decision.kind,
+                        question=decision.question,
+                        best_guess=decision.best_guess,
+                        options=decision.options,
+                        reason=decision.reason,
+                    )
+                )
+
+    def _open_decisions(self, beginning: Beginning) -> tuple[Decision, ...]:
+        statuses = self._board.statuses(task for task, _ in beginning.tasks)
+        asking = {task for task, status in statuses.items() if status in _ASKING}
+        return tuple(
+            decision
+            for decision in self._decisions.decisions()
+            if decision.answer is None and decision.task in asking
+        )
+
+    def _end(self, beginning: Beginning, land_here: Callable[[], str | None]) -> RunEnded:
+        statuses = self._board.statuses(task for task, _ in beginning.tasks)
+        is_interrupted = self._cancel.is_set()
+        judged = Judged() if is_interrupted else self._judge_goal(beginning, statuses)
+        open_ids = [decision.id for decision in self._open_decisions(beginning)]
+        status, exit_code = outcome(
+            statuses,
+            is_whole=not beginning.scope.ids,
+            is_interrupted=is_interrupted,
+            is_failed=self._driver.is_failed,
+            is_unworkable=bool(self._driver.unworkable),
+            is_goal_unmet=judged.is_unmet,
+            open_decisions=(*open_ids, *(draft.question for draft in judged.drafts)),
+        )
+        ended = RunEnded(
+            status=status,
+            exit_code=exit_code,
+            head=self._landing.head,
+            waits=self._driver.waits(),
+            landed_here=None if is_interrupted else land_here(),
+        )
+        self._tools.emit(ended)
+        now = stamp(self._tools.clock.now())
+        self._runs.set_run_status(self._record.id, status, now)
+        return ended
+
+    def _judge_goal(self, beginning: Beginning, statuses: dict[TaskId, TaskStatus]) -> Judged:
+        """Look at the goal where the whole manifest was asked for and all of it is settled."""
+        settled = {TaskStatus.DONE, TaskStatus.ABANDONED, TaskStatus.BACKLOG}
+        if not beginning.scope.is_whole or not settled.issuperset(statuses.values()):
+            return Judged()
+        answers = {
+            decision.question: decision.answer
+            for decision in self._decisions.decisions(task=GOAL)
+            if decision.answer is not None and decision.run_id == self._record.id
+        }
+        judged = judge_goal(
+            self._context.goal, Sha(self._landing.head), self._tools.gate, self._tools.emit, answers
+        )
+        for draft in judged.drafts:
+            self._driver.ask(GOAL, draft)
+        return judged

@@ -1,0 +1,240 @@
+"""One task from its claim to its end, in a thread of its own: sandboxes, plan loops, the pick.
+
+Nothing here touches the manifest, the branch or the end of the run: those are the driver's.
+"""
+
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass, replace
+
+from loopctl.domain import (
+    Axis,
+    Decision,
+    DecisionKind,
+    Goal,
+    Limits,
+    Option,
+    Sha,
+    StopReason,
+    Task,
+    Verdict,
+)
+from loopctl.engine import forks, naming, questions
+from loopctl.engine.planloop import PlanLoop
+from loopctl.engine.work import Ended, Tools, Work
+from loopctl.events import CandidateEnded, ForkResolved, SandboxOpened
+from loopctl.plan import Budget, Plan, PlanStatus, TodoStatus, single_todo
+from loopctl.ports import Sandbox, SessionRecord, Worker
+from loopctl.settings import Settings
+
+
+@dataclass(frozen=True, slots=True)
+class RunContext:
+    """What is the same for every task of a run."""
+
+    run_id: str
+    goal: Goal
+    settings: Settings
+    tools: Tools
+    workers: Mapping[str, Worker]
+
+
+@dataclass(frozen=True, slots=True)
+class Start:
+    """Where a task begins.
+
+    Attributes:
+        head: The commit that a new worktree is made from.
+        answers: The task's answered decisions, oldest first.
+        returned: Set where a landing failed: the candidate that goes on from ``head``.
+        tree: Its diff on ``head``, where that could be carried.
+        observation: What its next step is shown.
+    """
+
+    head: Sha
+    answers: tuple[Decision, ...] = ()
+    returned: str | None = None
+    tree: str | None = None
+    observation: str = ""
+
+
+class TaskRun:
+    """Runs one task once."""
+
+    def __init__(self, context: RunContext, task: Task, start: Start) -> None:
+        self._context = context
+        self._tools = context.tools
+        self._task = _as_answered(task, start.answers)
+        self._start = start
+
+    def run(self) -> Ended:
+        """Return how the task ended: its only candidate, the winner, or the best loser.
+
+        Raises:
+            SandboxError: No sandbox could be made; the task is broken.
+            CancelledError: The run was asked to stop; checkpoints stand.
+        """
+        options = self._task.options
+        if self._start.returned is not None:
+            named = [option for option in options if option.name == self._start.returned]
+            return self._candidate(named[0] if named else None, shares=len(options) or 1)
+        if not options:
+            return self._candidate(None, shares=1)
+        return self._compete(options)
+
+    def _compete(self, options: tuple[Option, ...]) -> Ended:
+        width = self._context.settings.sandbox.beam_width
+        with ThreadPoolExecutor(width, thread_name_prefix=self._task.id) as pool:
+            scored = list(pool.map(lambda option: self._score(option, len(options)), options))
+        winner = forks.pick(scored)
+        self._tools.emit(
+            ForkResolved(
+                task=self._task.id,
+                winner=winner.ended.candidate if winner else None,
+                reason=f"smallest passing diff, {winner.changed_lines} changed lines"
+                if winner
+                else "no candidate passed the gate",
+            )
+        )
+        return winner.ended if winner else forks.best_loser(scored)
+
+    def _score(self, option: Option, shares: int) -> forks.Scored:
+        ended = self._candidate(option, shares)
+        repository = self._tools.repository
+        lines = repository.changed_lines(repository.tree_of(ended.base), ended.tree)
+        judged = ended.gate.verdict if ended.gate is not None else Verdict.UNKNOWN
+        self._tools.emit(
+            CandidateEnded(
+                task=self._task.id,
+                name=ended.candidate,
+                verdict=Verdict.PASS if ended.is_passed else judged,
+                ref=ended.ref,
+                reason=f"{ended.stop.axis}: {ended.stop.reason}",
+                changed_lines=lines,
+            )
+        )
+        return forks.Scored(ended, lines)
+
+    def _candidate(self, option: Option | None, shares: int) -> Ended:
+        name = option.name if option is not None else naming.MAIN
+        run_id, task = self._context.run_id, self._task
+        session = self._tools.sessions.open_session(run_id, task.id, name, self._start.head)
+        plan = self._plan(option, session, shares)
+        base, tree = self._origin(session)
+        label = naming.sandbox(run_id, task.id, name)
+        with closing(self._tools.repository.open_sandbox(label, base, tree)) as sandbox:
+            self._tools.emit(
+                SandboxOpened(
+                    task=task.id,
+                    candidate=name,
+                    base=base,
+                    tree=tree or self._tools.repository.tree_of(base),
+                )
+            )
+            work = Work(
+                task=task,
+                goal=self._context.goal,
+                run_id=run_id,
+                session=session,
+                plan=plan,
+                ref=naming.ref(run_id, task.id, name),
+                option=option,
+                observation=self._observation(session),
+                answer=self._start.answers[-1].answer if self._start.answers else None,
+            )
+            return (
+                self._set_up(sandbox, work)
+                or PlanLoop(self._tools, self._worker(), sandbox, work).run()
+            )
+
+    def _worker(self) -> Worker:
+        return self._context.workers[self._task.worker or self._context.settings.loop.worker]
+
+    def _origin(self, session: SessionRecord) -> tuple[Sha, str | None]:
+        """Return commit and tree of the worktree: new, as left, or carried onto a moved head."""
+        checkpoint = session.checkpoint
+        if self._start.returned is not None:
+            return self._start.head, self._start.tree
+        if checkpoint is not None and checkpoint.base:
+            return Sha(checkpoint.base), checkpoint.tree
+        return session.base, None
+
+    def _observation(self, session: SessionRecord) -> str:
+        if self._start.returned is not None:
+            return self._start.observation
+        return session.checkpoint.observation if session.checkpoint is not None else ""
+
+    def _plan(self, option: Option | None, session: SessionRecord, shares: int) -> Plan:
+        budget = forks.share(self._budget(), shares)
+        if session.checkpoint is None:
+            text = option.prompt if option is not None and option.prompt else self._task.prompt
+            return single_todo(self._context.goal.text, text or self._task.title, budget)
+        plan = session.checkpoint.plan
+        caps = replace(
+            plan.budget,
+            loops_max=budget.loops_max,
+            tokens_max=budget.tokens_max,
+            wall_max_ms=budget.wall_max_ms,
+            usd_max=budget.usd_max,
+        )
+        plan = replace(plan, budget=caps, status=PlanStatus.ACTIVE, stop=None, progress=())
+        if self._start.returned is not None:
+            last = len(plan.todos) - 1
+            return plan.with_todo(last, status=TodoStatus.ACTIVE, summary="")
+        return plan
+
+    def _budget(self) -> Budget:
+        caps = self._task.budget
+        defaults = self._context.settings.budget
+        wall_s = defaults.wall_s if caps.wall_s is None else caps.wall_s
+        spends = (self._task.worker or self._context.settings.loop.worker) != "command"
+        return Budget(
+            loops_max=defaults.loops if caps.loops is None else caps.loops,
+            tokens_max=(defaults.task_tokens if caps.tokens is None else caps.tokens)
+            if spends
+            else None,
+            usd_max=(defaults.task_usd if caps.usd is None else caps.usd) if spends else None,
+            wall_max_ms=int(wall_s * 1000),
+        )
+
+    def _set_up(self, sandbox: Sandbox, work: Work) -> Ended | None:
+        """Run ``setup_cmd``; a machine on which it fails is a decision, not a failure."""
+        command = self._context.settings.sandbox.setup_cmd
+        if not command:
+            return None
+        result = sandbox.run(command, timeout_s=self._context.settings.gate.timeout_s)
+        if result.returncode == 0:
+            return None
+        tail = result.stdout[-2048:].decode("utf-8", "replace").strip()
+        what = f"setup_cmd `{command}` ended with exit code {result.returncode}: {tail}."
+        draft = questions.environment(self._task, what)
+        checkpoint = work.session.checkpoint
+        return Ended(
+            candidate=work.session.candidate,
+            stop=StopReason(Axis.DEFER, draft.kind),
+            tree=checkpoint.tree if checkpoint else self._tools.repository.tree_of(sandbox.base),
+            base=sandbox.base,
+            plan=work.plan,
+            ref=work.ref,
+            drafts=(draft,),
+        )
+
+
+def _as_answered(task: Task, answers: tuple[Decision, ...]) -> Task:
+    """Return the task with what its answers change: raised caps, a verify command."""
+    for decision in answers:
+        raised = decision.raised
+        caps = task.budget
+        task = replace(
+            task,
+            budget=Limits(
+                tokens=caps.tokens if raised.tokens is None else raised.tokens,
+                usd=caps.usd if raised.usd is None else raised.usd,
+                loops=caps.loops if raised.loops is None else raised.loops,
+                wall_s=caps.wall_s if raised.wall_s is None else raised.wall_s,
+            ),
+        )
+        if decision.kind is DecisionKind.VERIFY and decision.reason == questions.NO_VERIFY:
+            task = replace(task, verify_cmd=decision.answer)
+    return task

@@ -1,0 +1,91 @@
+"""What a plan loop is given, and what it comes to: values."""
+
+from dataclasses import dataclass, field
+
+from loopctl.clock import Clock
+from loopctl.domain import (
+    Axis,
+    DecisionDraft,
+    GateResult,
+    Goal,
+    Option,
+    Sha,
+    StopReason,
+    Task,
+    Usage,
+)
+from loopctl.engine.progress import StallLimits
+from loopctl.plan import Plan
+from loopctl.ports import (
+    Brain,
+    Describe,
+    Emit,
+    Gate,
+    Repository,
+    SessionRecord,
+    SessionStore,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What a plan loop is run on.
+
+    Attributes:
+        ref: Under which the candidate's tree is kept after each step.
+        option: The way to do it, where this candidate is one of several.
+        observation: What the first step is shown.
+        answer: The human's words, where the task was deferred before.
+    """
+
+    task: Task
+    goal: Goal
+    run_id: str
+    session: SessionRecord
+    plan: Plan
+    ref: str
+    option: Option | None = None
+    observation: str = ""
+    answer: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """How the work of one candidate ended.
+
+    Attributes:
+        stop: On the axis ``goal`` the gate has passed on the diff from ``base`` to ``tree``.
+        gate: The evidence of the last gate run, if there was one.
+        drafts: What a human is asked.
+        result: The final answer, or the best partial one.
+    """
+
+    candidate: str
+    stop: StopReason
+    tree: str
+    base: Sha
+    plan: Plan
+    ref: str
+    gate: GateResult | None = None
+    drafts: tuple[DecisionDraft, ...] = ()
+    result: str = ""
+    usage: Usage = field(default_factory=Usage)
+
+    @property
+    def is_passed(self) -> bool:
+        """The result may land."""
+        return self.stop.axis is Axis.GOAL
+
+
+@dataclass(frozen=True, slots=True)
+class Tools:
+    """What the plan loops of a run share."""
+
+    gate: Gate
+    repository: Repository
+    sessions: SessionStore
+    brain: Brain
+    clock: Clock
+    emit: Emit
+    describe: Describe
+    stall: StallLimits

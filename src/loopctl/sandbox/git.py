@@ -1,0 +1,256 @@
+"""Calls git: the only module that does.
+
+No list of flags makes a foreign repository's configuration safe, so git works in the harness's own
+repository, named by ``--git-dir`` and never searched for, with an environment built from nothing.
+Where the user's repository has to be asked or moved, the same flags take away its hooks, monitors,
+signers, pagers and helpers.
+"""
+
+import re
+import shutil
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from loopctl.domain import ExecResult
+from loopctl.errors import GitError, MachineError
+from loopctl.sandbox import process
+from loopctl.sandbox.files import write_if_changed
+
+OLDEST = (2, 34)
+COMMITTER_EMAIL = "loop@localhost"
+MAX_OUTPUT_BYTES = 256 << 20
+
+_TIMEOUT_S = 1800.0
+_FLAGS = (
+    "--no-pager",
+    "--no-replace-objects",
+    "--literal-pathspecs",
+    "--no-optional-locks",
+)
+_CONFIG = (
+    "core.hooksPath=/dev/null",
+    "core.fsmonitor=false",
+    "core.untrackedCache=false",
+    "core.protectHFS=true",
+    "core.protectNTFS=true",
+    "core.pager=cat",
+    "core.askPass=/bin/false",
+    "core.alternateRefsCommand=/bin/false",
+    # Objects and refs survive a power cut once a command has returned; the checkouts need not.
+    "core.fsync=committed,reference",
+    "core.fsyncMethod=batch",
+    "credential.helper=",
+    "protocol.allow=never",
+    "protocol.file.allow=always",
+    "protocol.ext.allow=never",
+    "submodule.recurse=false",
+    "fetch.recurseSubmodules=false",
+    "diff.ignoreSubmodules=all",
+    "commit.gpgSign=false",
+    "tag.gpgSign=false",
+    "log.showSignature=false",
+    "gpg.program=/bin/false",
+    "transfer.fsckObjects=true",
+    "gc.auto=0",
+    "maintenance.auto=false",
+    "advice.detachedHead=false",
+)
+# Only for the harness's own repository: a user's checkout keeps its own line endings and modes.
+_OWN_CONFIG = (
+    "core.autocrlf=false",
+    "core.safecrlf=false",
+    "core.symlinks=true",
+    "core.fileMode=true",
+    "core.attributesFile=/dev/null",
+    "core.excludesFile=/dev/null",
+)
+_IDENTITY = {
+    "GIT_AUTHOR_NAME": "loop",
+    "GIT_AUTHOR_EMAIL": COMMITTER_EMAIL,
+    "GIT_COMMITTER_NAME": "loop",
+    "GIT_COMMITTER_EMAIL": COMMITTER_EMAIL,
+}
+_ENVIRONMENT = {
+    "HOME": "/nonexistent",
+    "LC_ALL": "C.UTF-8",
+    "GIT_CONFIG_NOSYSTEM": "1",
+    "GIT_CONFIG_SYSTEM": "/dev/null",
+    "GIT_ATTR_NOSYSTEM": "1",
+    "GIT_TERMINAL_PROMPT": "0",
+    "GIT_ASKPASS": "/bin/false",
+    "SSH_ASKPASS": "/bin/false",
+    "SSH_ASKPASS_REQUIRE": "never",
+    "GIT_EDITOR": "false",
+    "GIT_SEQUENCE_EDITOR": "false",
+    "GIT_PAGER": "cat",
+    "PAGER": "cat",
+    "GIT_OPTIONAL_LOCKS": "0",
+    "GIT_NO_LAZY_FETCH": "1",
+    "GIT_NO_REPLACE_OBJECTS": "1",
+    "GIT_ALLOW_PROTOCOL": "file",
+    "GIT_SSH_COMMAND": "false",
+    **_IDENTITY,
+}
+
+_versions: dict[str, tuple[int, ...]] = {}
+
+
+@dataclass(frozen=True, slots=True)
+class Git:
+    """git on one repository.
+
+    Attributes:
+        path: The caller's PATH.
+        global_config: Taken for the user's global configuration. It is the harness's own file and
+            holds ``safe.directory`` entries alone: the user's repository may belong to another
+            account (root in a container), and the child of a fetch that reads it ignores ``-c``.
+            ``None`` only to ask what the user's own one says.
+        git_dir: The repository, ``None`` for calls that need none.
+        work_tree: Its files; none for work on objects.
+        index: The index file; git's own place where ``None``.
+        is_own: The repository is the harness's own, not the user's.
+        config: What the repository's own configuration file must hold, put right before each call:
+            a worker without confinement can write to it, in good faith too.
+        settings: More ``-c`` values.
+        extra_env: More variables.
+    """
+
+    path: str
+    global_config: Path | None
+    git_dir: Path | None = None
+    work_tree: Path | None = None
+    index: Path | None = None
+    is_own: bool = True
+    config: bytes | None = None
+    settings: tuple[str, ...] = ()
+    extra_env: Mapping[str, str] = field(default_factory=dict)
+
+    def at(self, git_dir: Path, work_tree: Path | None = None, index: Path | None = None) -> "Git":
+        """Return git on the harness's own repository, or on a part of it."""
+        return replace(self, git_dir=git_dir, work_tree=work_tree, index=index)
+
+    def on_users(self, git_dir: Path, work_tree: Path | None = None) -> "Git":
+        """Return git on the user's repository, whose own line endings and modes count."""
+        return replace(
+            self, git_dir=git_dir, work_tree=work_tree, index=None, is_own=False, config=None
+        )
+
+    def keeping(self, config: bytes) -> "Git":
+        """Return the same, with what the repository's configuration must hold."""
+        return replace(self, config=config)
+
+    def having(self, *settings: str, **variables: str) -> "Git":
+        """Return the same with more ``-c`` values and variables."""
+        return replace(
+            self,
+            settings=(*self.settings, *settings),
+            extra_env={**self.extra_env, **variables},
+        )
+
+    def as_user(self, env: Mapping[str, str]) -> "Git":
+        """Return the same with the user's own global configuration, to ask what it says."""
+        names = ("HOME", "XDG_CONFIG_HOME", "GIT_CONFIG_GLOBAL")
+        variables = {name: env[name] for name in names if name in env}
+        return replace(self, global_config=None).having(**variables)
+
+    def run(
+        self,
+        *args: str | bytes,
+        stdin: bytes | Path | None = None,
+        cwd: Path | None = None,
+        timeout_s: float = _TIMEOUT_S,
+        max_output_bytes: int = MAX_OUTPUT_BYTES,
+    ) -> ExecResult:
+        """Return how a git command ended.
+
+        Raises:
+            MachineError: There is no git.
+            SandboxError: ``cwd`` is gone.
+        """
+        if self.config is not None and self.git_dir is not None:
+            write_if_changed(self.git_dir / "config", self.config)
+        result = process.run(
+            [*self._prefix(), *args],
+            cwd=cwd or Path("/"),
+            env=self._environment(),
+            timeout_s=timeout_s,
+            stdin=stdin,
+            max_output_bytes=max_output_bytes,
+            is_trusted=True,
+        )
+        if result.returncode == process.NOT_FOUND and not shutil.which("git", path=self.path):
+            raise MachineError("git is missing; install git 2.34 or newer")
+        return result
+
+    def ask(self, *args: str | bytes, stdin: bytes | Path | None = None) -> bytes:
+        """Return what a git command that must succeed has said, all of it.
+
+        Raises:
+            GitError: It did not succeed.
+        """
+        result = self.run(*args, stdin=stdin)
+        if result.returncode != 0 or result.truncated:
+            raise self.error(args, result)
+        return result.stdout
+
+    def line(self, *args: str | bytes, stdin: bytes | Path | None = None) -> str:
+        """Return the one line that a git command that must succeed has said."""
+        return self.ask(*args, stdin=stdin).decode(errors="surrogateescape").strip()
+
+    def error(self, args: tuple[str | bytes, ...], result: ExecResult) -> GitError:
+        """Return the error for a command that did not succeed."""
+        words = tuple(arg if isinstance(arg, str) else arg.decode(errors="replace") for arg in args)
+        said = result.stderr.decode(errors="replace").strip()
+        if result.timed_out:
+            said = f"{said}\nthe time limit ended it".strip()
+        if result.truncated:
+            said = f"{said}\nit said more than can be held".strip()
+        return GitError(words, result.returncode, said[-4000:])
+
+    def _prefix(self) -> list[str]:
+        argv = ["git", *_FLAGS]
+        for setting in (*_CONFIG, *(_OWN_CONFIG if self.is_own else ()), *self.settings):
+            argv += ["-c", setting]
+        if self.git_dir is not None:
+            argv.append(f"--git-dir={self.git_dir}")
+        if self.work_tree is not None:
+            argv.append(f"--work-tree={self.work_tree}")
+        return argv
+
+    def _environment(self) -> dict[str, str]:
+        env = {
+            **_ENVIRONMENT,
+            "PATH": self.path,
+            **self.extra_env,
+        }
+        if self.global_config is not None:
+            env["GIT_CONFIG_GLOBAL"] = str(self.global_config)
+        if self.index is not None:
+            env["GIT_INDEX_FILE"] = str(self.index)
+        return env
+
+
+def require_git(git: Git) -> None:
+    """Make sure that git is there and new enough; asked once for each PATH.
+
+    Raises:
+        MachineError: It is missing or too old.
+    """
+    if git.path in _versions:
+        return
+    said = git.line("--version")
+    match = re.search(r"(\d+)\.(\d+)", said)
+    version = (int(match[1]), int(match[2])) if match else (0, 0)
+    if version < OLDEST:
+        raise MachineError(f"{said or 'git'} is too old; install git 2.34 or newer")
+    _versions[git.path] = version
+
+
+def global_config_text(*directories: Path) -> str:
+    """Return the text of a ``global_config`` file that trusts these folders, whoever owns them."""
+    lines = ["[safe]"]
+    for directory in directories:
+        quoted = str(directory).replace("\\", "\\\\").replace('"', '\\"')
+        lines.append(f'\tdirectory = "{quoted}"')
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,161 @@
+"""Works on the objects and refs of the harness's own repository; touches no files of a tree."""
+
+import tempfile
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+
+from loopctl.domain import Change, ChangeType, Sha
+from loopctl.ports import Carried
+from loopctl.sandbox.git import Git
+
+KEPT = "refs/loop/"
+
+
+class Objects:
+    """The object store of the harness's own repository.
+
+    Args:
+        git: git on that repository, without files.
+        scratch: Where temporary indexes are made; private.
+    """
+
+    def __init__(self, git: Git, scratch: Path) -> None:
+        self._git = git
+        self._scratch = scratch
+
+    def tree_of(self, commit: str) -> str:
+        """Return the tree id of a commit, or of a tree."""
+        return self._git.line("rev-parse", "--verify", "--quiet", f"{commit}^{{tree}}")
+
+    def keep(self, ref: str, tree: str, base: Sha, message: str) -> Sha:
+        """Commit ``tree`` on ``base`` and point ``ref`` (below ``refs/loop/``) at it."""
+        if not ref.startswith(KEPT):
+            raise ValueError(f"{ref} is not below {KEPT}")
+        commit = self.commit(tree, base, message)
+        self._git.ask("update-ref", "--no-deref", ref, commit)
+        return commit
+
+    def kept(self, prefix: str = KEPT) -> Mapping[str, Sha]:
+        """Return the refs that keep trees, with their commits."""
+        # for-each-ref matches whole parts of a name; a prefix may end within one.
+        said = self._git.ask("for-each-ref", "--format=%(objectname) %(refname)", KEPT)
+        lines = said.decode(errors="surrogateescape").splitlines()
+        pairs = (line.split(" ", 1) for line in lines)
+        return {ref: Sha(commit) for commit, ref in pairs if ref.startswith(prefix)}
+
+    def drop(self, ref: str) -> None:
+        """Forget a kept tree; missing ones are none."""
+        if not ref.startswith(KEPT):
+            raise ValueError(f"{ref} is not below {KEPT}")
+        self._git.ask("update-ref", "--no-deref", "-d", ref)
+
+    def commit(self, tree: str, parent: Sha, message: str) -> Sha:
+        """Return a new commit in the harness's own repository."""
+        text = message.encode(errors="surrogateescape")
+        return Sha(self._git.line("commit-tree", "-p", parent, "-F", "-", tree, stdin=text))
+
+    def changes(self, old: str, new: str) -> tuple[Change, ...]:
+        """Return what differs between two trees, by path; renames are two changes."""
+        said = self._git.ask(*_diff_tree("--raw", "--no-abbrev"), old, new)
+        fields = said.decode(errors="surrogateescape").split("\0")
+        return tuple(
+            _change(meta, path) for meta, path in zip(fields[::2], fields[1::2], strict=False)
+        )
+
+    def changed_lines(self, old: str, new: str) -> int:
+        """Return the number of added and removed lines; a binary file counts as one."""
+        said = self._git.ask(*_diff_tree("--numstat"), old, new)
+        total = 0
+        for record in filter(None, said.split(b"\0")):
+            added, removed, _ = record.split(b"\t", 2)
+            total += 1 if added == b"-" else int(added) + int(removed)
+        return total
+
+    def read_blob(self, tree: str, path: str, limit: int = 1 << 20) -> bytes | None:
+        """Return at most ``limit`` bytes of a file of a tree; ``None`` where there is none."""
+        name = path.encode(errors="surrogateescape")
+        said = self._git.ask("ls-tree", "-z", "--full-tree", tree, "--", name)
+        for record in filter(None, said.split(b"\0")):
+            meta, _, found = record.partition(b"\t")
+            kind, blob = meta.split()[1:3]
+            if found == name and kind == b"blob":
+                # Half of what is kept of an output is its head.
+                args = ("cat-file", "blob", blob)
+                result = self._git.run(*args, max_output_bytes=2 * limit)
+                if result.returncode != 0:
+                    raise self._git.error(args, result)
+                return result.stdout[:limit]
+        return None
+
+    def carry(self, base: str, tree: str, onto: str) -> Carried:
+        """Return the diff from ``base`` to ``tree`` applied to the tree of ``onto``."""
+        old, new, target = (self.tree_of(name) for name in (base, tree, onto))
+        if target in {old, new}:
+            return Carried(new)
+        if old == new:
+            return Carried(target)
+        with tempfile.TemporaryDirectory(dir=self._scratch, prefix="carry-") as folder:
+            # Between two commands by a file: a diff may be larger than what memory should hold.
+            patch = Path(folder, "patch")
+            self._git.ask(
+                *_diff_tree("--patch", "--binary", "--full-index"), f"--output={patch}", old, new
+            )
+            git = self._git.having(GIT_INDEX_FILE=str(Path(folder, "index")))
+            git.ask("read-tree", target)
+            args = ("apply", "--cached", "--3way", "--whitespace=nowarn", str(patch))
+            applied = git.run(*args)
+            if applied.returncode != 0:
+                detail = applied.stderr.decode(errors="replace").strip()
+                return Carried(None, detail or f"git apply ended with {applied.returncode}")
+            return Carried(git.line("write-tree"))
+
+    def has(self, names: Iterable[str]) -> dict[str, bool]:
+        """Return for each object id whether it is here."""
+        asked = list(dict.fromkeys(names))
+        text = "".join(f"{name}\n" for name in asked).encode()
+        lines = self._git.ask("cat-file", "--batch-check=%(objecttype)", stdin=text).splitlines()
+        return {
+            name: not line.endswith(b"missing") for name, line in zip(asked, lines, strict=True)
+        }
+
+    def is_ancestor(self, older: str, newer: str) -> bool:
+        """Return whether ``newer`` contains ``older``; both are commits that are here."""
+        args = ("merge-base", "--is-ancestor", older, newer)
+        result = self._git.run(*args)
+        if result.returncode not in {0, 1}:
+            raise self._git.error(args, result)
+        return result.returncode == 0
+
+
+def copy_objects(source: Git, target: Git, wanted: Iterable[str], known: Iterable[str]) -> None:
+    """Copy objects from one repository to another, by pack and not by fetch.
+
+    A fetch would read the user's configuration for the remote, which can name programs to run.
+
+    Args:
+        source: Where the objects are.
+        target: Where they go; what they refer to must be there or come along.
+        wanted: Commits, with all that they reach, or single blobs.
+        known: Commits that the target has, with all that they reach.
+
+    Raises:
+        GitError: The target would lack something; nothing refers to what was copied.
+    """
+    with tempfile.TemporaryDirectory(prefix="loop-") as folder:
+        lines = [*wanted, *(f"^{name}" for name in known)]
+        text = "".join(f"{line}\n" for line in lines).encode()
+        pack = f"{folder}/pack"
+        name = source.line("pack-objects", "--revs", "--quiet", pack, stdin=text)
+        target.ask("unpack-objects", "-q", "--strict", stdin=Path(f"{pack}-{name}.pack"))
+
+
+def _diff_tree(*how: str) -> tuple[str, ...]:
+    # Tree against tree: submodules are two ids here and nothing enters them, so they may be shown.
+    common = ("--no-renames", "--no-ext-diff", "--no-textconv", "--ignore-submodules=none")
+    ending = () if "--patch" in how else ("-z",)
+    return ("diff-tree", "-r", *common, *how, *ending)
+
+
+def _change(meta: str, path: str) -> Change:
+    old_mode, new_mode, old_blob, new_blob, letter = meta.removeprefix(":").split(" ")
+    return Change(path, ChangeType(letter), old_mode, new_mode, old_blob, new_blob)

@@ -1,0 +1,229 @@
+"""Finds and ends what a command leaves behind: daemons, orphans, whatever changed its session.
+
+A process group is no fence: one ``setsid`` and a child is outside it. So each command carries a tag
+in its environment, which its descendants inherit, and the harness is the reaper of all orphans
+below it, so that none of them slips away to process 1. At the end of a command ``/proc`` is read,
+and what carries the tag, sits in the command's session or descends from one that does is killed.
+A daemon that has also emptied its environment is known by elimination: an orphan of ours that was
+started while this command, and no other that still goes on, was running. Without ``/proc``
+(macOS) only the process group is ended.
+"""
+
+import contextlib
+import ctypes
+import itertools
+import os
+import signal
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+TAG = "LOOP_PROCESS_TAG"
+
+_PROC = Path("/proc")
+_PR_SET_CHILD_SUBREAPER = 36
+_SWEEP_S = 2.0
+_STAT_PPID, _STAT_PGRP, _STAT_SESSION, _STAT_START = 1, 2, 3, 19
+
+_numbers = itertools.count(1)
+_lock = threading.Lock()
+_live: dict[str, "Tag"] = {}
+_started: set[int] = set()
+
+
+@dataclass(frozen=True, slots=True)
+class Tag:
+    """The mark of one command.
+
+    Attributes:
+        value: Unique among all harnesses on the machine: pid, the pid's start, a number.
+        started: When it was given, in clock ticks since the machine's start.
+    """
+
+    value: str
+    started: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    pid: int
+    state: str
+    ppid: int
+    group: int
+    session: int
+    started: int
+
+
+def has_proc() -> bool:
+    """Return whether this machine can say which processes there are."""
+    return sys.platform == "linux" and (_PROC / "self" / "stat").exists()
+
+
+def claim() -> Tag | None:
+    """Return the tag of a command about to start; ``None`` where there is no ``/proc``."""
+    if not has_proc():
+        return None
+    _become_reaper()
+    me = _entry(os.getpid())
+    if me is None:
+        return None
+    tag = Tag(f"{me.pid}.{me.started}.{next(_numbers)}", _now_ticks())
+    with _lock:
+        _live[tag.value] = tag
+    return tag
+
+
+def tagged(env: dict[str, str], tag: Tag | None) -> dict[str, str]:
+    """Return ``env`` with the tag; an outer harness's tag stays, so that it finds them too."""
+    if tag is None:
+        return env
+    outer = os.environ.get(TAG, "")
+    return {**env, TAG: f"{outer}/{tag.value}" if outer else tag.value}
+
+
+@contextlib.contextmanager
+def adoption() -> Iterator[Callable[[int], None]]:
+    """Start a direct child in here and name it, so that no sweep takes it for an orphan."""
+    with _lock:
+        yield _started.add
+
+
+def disown(pid: int) -> None:
+    """Forget a direct child that has been waited for."""
+    with _lock:
+        _started.discard(pid)
+
+
+def sweep(tag: Tag | None, leader: int) -> None:
+    """Kill and reap all that the command still has, after its leader has ended.
+
+    Args:
+        tag: What :func:`claim` returned; released by this call.
+        leader: The pid, group and session of the command's first process.
+    """
+    if tag is None:
+        return
+    try:
+        deadline = time.monotonic() + _SWEEP_S
+        while found := _remains(tag, leader):
+            for entry in found:
+                _end(entry)
+            if time.monotonic() > deadline:
+                return
+            time.sleep(0.002)
+    finally:
+        release(tag)
+
+
+def release(tag: Tag | None) -> None:
+    """Take back a tag whose command has ended, or was never started."""
+    if tag is not None:
+        with _lock:
+            _live.pop(tag.value, None)
+
+
+def end_strays() -> int:
+    """Kill the tagged processes whose harness is gone (it was killed); return how many."""
+    if not has_proc():
+        return 0
+    ended = 0
+    for entry in _entries():
+        value = _tag_of(entry.pid).rpartition("/")[2]
+        if value and not _is_owner_alive(value) and entry.pid != os.getpid():
+            _end(entry)
+            ended += 1
+    return ended
+
+
+def _is_owner_alive(value: str) -> bool:
+    pid, _, rest = value.partition(".")
+    start = rest.partition(".")[0]
+    if not (pid.isdigit() and start.isdigit()):
+        return True
+    owner = _entry(int(pid))
+    return owner is not None and owner.started == int(start)
+
+
+def _remains(tag: Tag, leader: int) -> list[_Entry]:
+    """Return what the command still has, zombies of ours included."""
+    me = os.getpid()
+    with _lock:
+        # In the lock, so that no child is seen between its start and its adoption.
+        young = [entry for entry in _entries() if entry.started >= tag.started and entry.pid != me]
+        direct = set(_started)
+        others = [other for other in _live.values() if other.value != tag.value]
+    found = {
+        entry.pid: entry
+        for entry in young
+        if entry.pid not in direct and _belongs(entry, tag, leader, others)
+    }
+    grown = True
+    while grown:
+        more = [e for e in young if e.ppid in found and e.pid not in found and e.pid not in direct]
+        found.update((entry.pid, entry) for entry in more)
+        grown = bool(more)
+    return [entry for entry in found.values() if entry.state != "Z" or entry.ppid == me]
+
+
+def _belongs(entry: _Entry, tag: Tag, leader: int, others: list[Tag]) -> bool:
+    if leader in (entry.session, entry.group):
+        return True
+    value = _tag_of(entry.pid)
+    if value:
+        return tag.value in value.split("/")
+    is_orphan = entry.ppid == os.getpid() and entry.session != os.getsid(0)
+    return is_orphan and not any(other.started <= entry.started for other in others)
+
+
+def _end(entry: _Entry) -> None:
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.kill(entry.pid, signal.SIGKILL)
+    if entry.ppid == os.getpid():
+        with contextlib.suppress(ChildProcessError):
+            os.waitpid(entry.pid, os.WNOHANG)
+
+
+def _entries() -> list[_Entry]:
+    pids = (int(name) for name in os.listdir(_PROC) if name.isdigit())  # noqa: PTH208 - names alone, in one call
+    return [entry for pid in pids if (entry := _entry(pid)) is not None]
+
+
+def _entry(pid: int) -> _Entry | None:
+    try:
+        text = (_PROC / str(pid) / "stat").read_bytes()
+    except OSError:
+        return None
+    # The name in brackets may hold anything, brackets and spaces too: what counts comes after it.
+    fields = text[text.rindex(b")") + 2 :].split()
+    return _Entry(
+        pid=pid,
+        state=fields[0].decode(),
+        ppid=int(fields[_STAT_PPID]),
+        group=int(fields[_STAT_PGRP]),
+        session=int(fields[_STAT_SESSION]),
+        started=int(fields[_STAT_START]),
+    )
+
+
+def _tag_of(pid: int) -> str:
+    try:
+        environ = (_PROC / str(pid) / "environ").read_bytes()
+    except OSError:
+        return ""
+    prefix = f"{TAG}=".encode()
+    values = (item[len(prefix) :] for item in environ.split(b"\0") if item.startswith(prefix))
+    return next(values, b"").decode(errors="replace")
+
+
+def _now_ticks() -> int:
+    # Rounded down: a process started within the same tick must not look older than its command.
+    uptime_s = time.clock_gettime(time.CLOCK_BOOTTIME)
+    return int(uptime_s * os.sysconf("SC_CLK_TCK")) - 1
+
+
+def _become_reaper() -> None:
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)

@@ -1,0 +1,194 @@
+"""The harness's own repository beside the user's: what the engine sees of git."""
+
+import re
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+
+from loopctl.domain import Change, Sha
+from loopctl.errors import GitError, RepositoryError, SandboxError
+from loopctl.ports import Carried, Confinement, Landed
+from loopctl.sandbox.branch import IntegrationBranch
+from loopctl.sandbox.checkout import Checkout, inspect
+from loopctl.sandbox.confine import Unconfined
+from loopctl.sandbox.files import disk_errors
+from loopctl.sandbox.git import Git
+from loopctl.sandbox.objects import KEPT, Objects
+from loopctl.sandbox.owned import USER_HEAD, Layout, config_text, set_up
+from loopctl.sandbox.worktree import Surroundings, Worktree, git_words
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
+
+
+class OwnedRepository:
+    """The harness's own repository ``.local/git/`` of one checkout.
+
+    Making one looks at the user's repository and changes nothing; :meth:`sync`, which comes before
+    all other work, sets up ``.local/``.
+
+    Args:
+        checkout: The root of the user's checkout.
+        local: ``.local`` in it.
+        branch: The integration branch, without ``refs/heads/``.
+        share: Folders of the checkout that worktrees see.
+        env: The caller's environment.
+        cancel: Ends the commands of all sandboxes when set; git calls go on, so that what was
+            done can still be saved.
+        confinement: What keeps commands inside; nothing where ``None``.
+
+    Raises:
+        RepositoryError: The user's repository cannot be worked on; says why.
+        MachineError: git is missing or too old.
+    """
+
+    def __init__(
+        self,
+        checkout: Path,
+        local: Path,
+        *,
+        branch: str,
+        share: tuple[str, ...] = (),
+        env: Mapping[str, str],
+        cancel: threading.Event | None = None,
+        confinement: Confinement | None = None,
+    ) -> None:
+        path = env.get("PATH", "")
+        self._env = env
+        self._layout = Layout(local)
+        self._checkout = inspect(checkout, path)
+        self._share = share
+        self._plain = Git(path, self._layout.global_config)
+        self._own = self._plain.at(self._layout.git_dir).keeping(config_text(self._checkout.head))
+        self._users = self._plain.on_users(self._checkout.common_dir)
+        self._objects = Objects(self._own, local)
+        self._branch = IntegrationBranch(self._own, self._users, self._objects, branch, self.sync)
+        self._around = Surroundings(
+            layout=self._layout,
+            checkout=checkout,
+            git=self._own,
+            share=share,
+            env=env,
+            confinement=confinement or Unconfined(),
+            cancel=cancel,
+        )
+        self._is_set_up = False
+
+    @property
+    def checkout(self) -> Checkout:
+        """The user's checkout as it was when this was made."""
+        return self._checkout
+
+    def sync(self) -> None:
+        """Fetch the user's branches and tags into the harness's own repository."""
+        if not self._is_set_up:
+            with disk_errors(f"{self._layout.root} could not be set up"):
+                set_up(self._layout, self._checkout, self._plain, self._share, self._env)
+            self._is_set_up = True
+        # A worker may have switched its worktree to a branch, which git would not fetch into.
+        args = (
+            *("fetch", "--quiet", "--prune", "--no-tags", "--no-write-fetch-head"),
+            *("--no-auto-maintenance", "--no-recurse-submodules", "--update-head-ok"),
+            *("--update-shallow", "--upload-pack=git-upload-pack", str(self._checkout.root)),
+            *("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*", f"+HEAD:{USER_HEAD}"),
+        )
+        try:
+            self._own.having("transfer.fsckObjects=false").ask(*args)
+        except GitError as error:
+            raise RepositoryError(
+                f"{self._checkout.root} could not be read: {git_words(error)}"
+            ) from error
+
+    def head(self) -> Sha:
+        """Return the commit of the user's HEAD as of the last :meth:`sync`."""
+        return Sha(self._own.line("rev-parse", "--verify", f"{USER_HEAD}^{{commit}}"))
+
+    def integration(self) -> Sha | None:
+        """Return the commit of the integration branch in the user's repository now."""
+        return self._branch.tip()
+
+    def prepare_branch(self) -> tuple[Sha, str]:
+        """Return the commit that a run starts from, and what there is to say about it.
+
+        Raises:
+            RepositoryError: The integration branch and HEAD have diverged.
+            LandingRefusedError: It is checked out somewhere and has to be moved up to HEAD.
+        """
+        return self._branch.prepare(self.head())
+
+    def tree_of(self, commit: str) -> str:
+        """Return the tree id of a commit."""
+        return self._objects.tree_of(commit)
+
+    def open_sandbox(self, name: str, base: Sha, tree: str | None = None) -> Worktree:
+        """Return a new worktree of ``base``, its files those of ``tree`` where one is given.
+
+        A worktree of that name left by a crash is removed first.
+
+        Raises:
+            SandboxError: It could not be made; says why.
+        """
+        if not _NAME.fullmatch(name) or name.endswith((".lock", ".")) or ".." in name:
+            raise SandboxError(
+                f"{name!r} is no name for a sandbox; use letters, digits, '.', '_' and '-'"
+            )
+        sandbox = Worktree(self._around, name, base)
+        sandbox.create(tree or base)
+        return sandbox
+
+    def keep(self, ref: str, tree: str, base: Sha, message: str) -> Sha:
+        """Commit ``tree`` on ``base`` and point ``ref`` (below ``refs/loop/``) at it."""
+        return self._objects.keep(ref, tree, base, message)
+
+    def kept(self, prefix: str = KEPT) -> Mapping[str, Sha]:
+        """Return the refs that keep trees, with their commits."""
+        return self._objects.kept(prefix)
+
+    def drop(self, ref: str) -> None:
+        """Forget a kept tree."""
+        self._objects.drop(ref)
+
+    def changes(self, old: str, new: str) -> tuple[Change, ...]:
+        """Return what differs between two trees, by path; renames are two changes."""
+        return self._objects.changes(old, new)
+
+    def changed_lines(self, old: str, new: str) -> int:
+        """Return the number of added and removed lines; a binary file counts as one."""
+        return self._objects.changed_lines(old, new)
+
+    def read_blob(self, tree: str, path: str, limit: int = 1 << 20) -> bytes | None:
+        """Return at most ``limit`` bytes of a file of a tree; ``None`` where there is none."""
+        return self._objects.read_blob(tree, path, limit)
+
+    def carry(self, base: str, tree: str, onto: str) -> Carried:
+        """Return the diff from ``base`` to ``tree`` applied to the tree of ``onto``."""
+        return self._objects.carry(base, tree, onto)
+
+    def commit(self, tree: str, parent: Sha, message: str) -> Sha:
+        """Return a new commit in the harness's own repository."""
+        return self._objects.commit(tree, parent, message)
+
+    def advance(self, new: Sha, old: Sha | None) -> None:
+        """Move the integration branch of the user's repository from ``old`` to ``new``.
+
+        Raises:
+            LandingRefusedError: It is not at ``old`` any more, is checked out somewhere, the move
+                is no fast-forward, or would bring back history that the user has thrown away.
+                Nothing was changed.
+        """
+        self._branch.advance(new, old)
+
+    def landings(self, base: Sha | None = None) -> tuple[Landed, ...]:
+        """Return the commits with our trailers on the integration branch, newest first."""
+        return self._branch.landings(base)
+
+    def recover(self, ref: str, branch: str) -> Sha:
+        """Bring a kept tree back as a new branch of the user's repository; return its commit.
+
+        Raises:
+            RepositoryError: There is no such ref, or the branch exists.
+        """
+        commit = self.kept(ref).get(ref)
+        if commit is None:
+            raise RepositoryError(f"nothing is kept as {ref}; `loop recover` lists what is")
+        self._branch.create_elsewhere(branch, commit)
+        return commit

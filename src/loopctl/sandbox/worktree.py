@@ -1,0 +1,276 @@
+"""One sandbox: a worktree of the harness's own repository, its index, home and exchange folder.
+
+The index that snapshots are made with lies outside the worktree, and git is always told its
+repository and its files: whatever a worker stages, commits, flags or puts in the place of ``.git``
+changes nothing of what the harness sees.
+"""
+
+import contextlib
+import hashlib
+import os
+import shutil
+import tempfile
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from loopctl.domain import ExecResult, Sha
+from loopctl.errors import GitError, SandboxError
+from loopctl.ports import Confinement
+from loopctl.sandbox import process
+from loopctl.sandbox.environment import command_environment, write_home
+from loopctl.sandbox.exchange import OutboxExchange
+from loopctl.sandbox.files import disk_errors, remove_tree
+from loopctl.sandbox.git import Git
+from loopctl.sandbox.lock import locked
+from loopctl.sandbox.owned import Layout
+from loopctl.sandbox.survey import Survey, refuse_filters, survey
+
+_ROUNDS = 3
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What all the sandboxes of a repository share.
+
+    Attributes:
+        git: On the harness's own repository, without files.
+        share: Folders of the checkout that are linked into worktrees.
+        env: The caller's environment.
+        cancel: Ends commands when set.
+    """
+
+    layout: Layout
+    checkout: Path
+    git: Git
+    share: tuple[str, ...]
+    env: Mapping[str, str]
+    confinement: Confinement
+    cancel: threading.Event | None
+
+
+class Worktree:
+    """A sandbox; made by :meth:`open`."""
+
+    def __init__(self, surroundings: Surroundings, name: str, base: Sha) -> None:
+        self._around = surroundings
+        self._name = name
+        self._base = base
+        self._index = surroundings.layout.indexes / name
+        self._git = surroundings.git.at(
+            surroundings.layout.git_dir, surroundings.layout.worktrees / name, self._index
+        )
+        self._exchange = OutboxExchange(surroundings.layout.exchange / name)
+        self._scratch = _scratch_folder(surroundings.layout.root, name)
+
+    @property
+    def name(self) -> str:
+        """Unique in the repository."""
+        return self._name
+
+    @property
+    def workdir(self) -> Path:
+        """The worktree's root."""
+        return self._around.layout.worktrees / self._name
+
+    @property
+    def base(self) -> Sha:
+        """The commit that it was made from."""
+        return self._base
+
+    def create(self, tree: str) -> None:
+        """Make the worktree anew with the files of ``tree``; one of that name is removed first.
+
+        Raises:
+            SandboxError: It could not be made; says why.
+        """
+        what = f"the worktree {self._name} could not be made"
+        with disk_errors(what):
+            try:
+                self._add()
+                self._git.ask("read-tree", "--reset", "-u", tree)
+            except GitError as error:
+                raise SandboxError(f"{what}: {git_words(error)}") from error
+            self._settle()
+            self._exchange.offer("")
+            self._make_scratch()
+
+    def run(
+        self,
+        command: str | Sequence[str],
+        *,
+        timeout_s: float,
+        env: Mapping[str, str] | None = None,
+    ) -> ExecResult:
+        """Return how ``command`` (a string is for ``sh -c``) ended; stderr is merged into stdout.
+
+        Raises:
+            SandboxError: The worktree is gone.
+            CancelledError: The run was asked to stop.
+        """
+        self._require()
+        argv = ["sh", "-c", command] if isinstance(command, str) else list(command)
+        with disk_errors(f"the sandbox {self._name} has lost its private folders"):
+            if not self._scratch.is_dir():
+                self._make_scratch()
+        writable = (self._scratch, self._exchange.folder)
+        return process.run(
+            self._around.confinement.wrap(argv, workdir=self.workdir, writable=writable),
+            cwd=self.workdir,
+            env=command_environment(
+                self._around.env,
+                env or {},
+                shim=self._around.layout.shim,
+                home=self._scratch / "home",
+                scratch=self._scratch / "tmp",
+            ),
+            timeout_s=timeout_s,
+            merge_stderr=True,
+            cancel=self._around.cancel,
+        )
+
+    def exchange(self) -> OutboxExchange:
+        """Return the folder pair through which the running step and the harness speak."""
+        return self._exchange
+
+    def snapshot(self) -> str:
+        """Return the tree id of the worktree's files, ignored ones left out.
+
+        Raises:
+            SandboxError: The worktree is gone, or holds something that git must not touch.
+        """
+        with disk_errors(f"the files of {self._name} could not be saved"):
+            found = self._stage()
+            try:
+                tree = self._git.line("write-tree")
+                if found.mentions_filters:
+                    refuse_filters(self._git, self._base)
+            except GitError as error:
+                raise self._unsaved(error) from error
+        return tree
+
+    def restore(self, tree: str) -> None:
+        """Make the worktree's files those of ``tree``, remaking the worktree where it is gone.
+
+        Ignored files stay, unless the worktree is in a state that git cannot deal with.
+        """
+        try:
+            self._return_to(tree)
+        except (SandboxError, GitError, OSError):
+            self.create(tree)
+
+    def close(self) -> None:
+        """Remove the worktree. What was kept under refs stays. Never raises for a missing one."""
+        with contextlib.suppress(OSError):
+            with locked(self._around.layout.worktree_lock):
+                left = self._discard()
+            remove_tree(left)
+        for folder in (self._exchange.folder, self._scratch):
+            with contextlib.suppress(OSError):
+                remove_tree(folder)
+
+    def _require(self) -> None:
+        if self.workdir.is_symlink() or not self.workdir.is_dir():
+            raise SandboxError(
+                f"the worktree of {self._name} is gone ({self.workdir}); something has removed it"
+            )
+
+    def _stage(self) -> Survey:
+        """Put the files as they are into the private index."""
+        self._require()
+        found = survey(self.workdir)
+        if found.nested and (path := self._forbidden(found.nested)):
+            raise SandboxError(
+                f"{self._name} holds a repository of its own at {path}, which git must not enter; "
+                "remove its .git, or make the folder outside the worktree"
+            )
+        result = self._git.run("add", "--all")
+        if result.returncode != 0:
+            raise self._unsaved(self._git.error(("add", "--all"), result))
+        return found
+
+    def _forbidden(self, nested: tuple[str, ...]) -> str:
+        """Return the first nested repository that is not in an ignored folder; none is ``""``.
+
+        git does not enter ignored folders, where build tools keep what they have cloned. Asking
+        for the ignored ones reads patterns only.
+        """
+        asked = b"".join(f"{path}\0".encode(errors="surrogateescape") for path in nested)
+        result = self._git.run("check-ignore", "--stdin", "-z", stdin=asked)
+        ignored = set(result.stdout.decode(errors="surrogateescape").split("\0"))
+        allowed = ignored if result.returncode in {0, 1} else set()
+        return next((path for path in nested if path not in allowed), "")
+
+    def _unsaved(self, error: GitError) -> SandboxError:
+        return SandboxError(f"the files of {self._name} could not be saved: {git_words(error)}")
+
+    def _return_to(self, tree: str) -> None:
+        # A changed .gitignore hides files from the first round; those appear in the second.
+        for _ in range(_ROUNDS):
+            self._stage()
+            if self._git.line("write-tree") == tree:
+                self._settle()
+                return
+            self._git.ask("read-tree", "--reset", "-u", tree)
+        raise SandboxError(f"the worktree {self._name} does not come back to {tree}")
+
+    def _add(self) -> None:
+        layout = self._around.layout
+        # git itself fails now and then when worktrees are added or pruned at the same time.
+        with locked(layout.worktree_lock):
+            left = self._discard()
+            self._around.git.ask(
+                *("worktree", "add", "--quiet", "--no-checkout", "--detach"),
+                *(str(self.workdir), self._base),
+            )
+        remove_tree(left)
+
+    def _discard(self) -> Path:
+        """Move all that there is of this name out of the way, in the lock; return where it is."""
+        layout = self._around.layout
+        trash = Path(tempfile.mkdtemp(dir=layout.trash))
+        places = (self.workdir, layout.admin(self._name), self._index)
+        for number, place in enumerate(places):
+            if place.exists() or place.is_symlink():
+                place.rename(trash / str(number))
+        self._index.with_name(f"{self._name}.lock").unlink(missing_ok=True)
+        return trash
+
+    def _settle(self) -> None:
+        """Put what is not in the tree in its place: shared folders, and git's own view inside."""
+        for name in self._around.share:
+            source, link = self._around.checkout / name, self.workdir / name
+            if source.is_dir() and not link.exists() and link.parent.is_dir():
+                with contextlib.suppress(FileExistsError):
+                    link.symlink_to(source)
+        admin = self._around.layout.admin(self._name)
+        pointer, text = self.workdir / ".git", f"gitdir: {admin}\n"
+        if pointer.is_symlink() or not pointer.is_file() or pointer.read_text() != text:
+            remove_tree(pointer)
+            pointer.write_text(text)
+        for lock in admin.glob("*.lock"):
+            lock.unlink(missing_ok=True)
+        (admin / "HEAD").write_text(f"{self._base}\n")
+        shutil.copyfile(self._index, admin / "index")
+
+    def _make_scratch(self) -> None:
+        if self._scratch.is_symlink() or self._scratch.exists():
+            remove_tree(self._scratch)
+        self._scratch.mkdir(mode=0o700)
+        (self._scratch / "tmp").mkdir(mode=0o700)
+        write_home(self._scratch / "home")
+
+
+def git_words(error: GitError) -> str:
+    """Return what git said, and that the disk is full where that is what it said."""
+    said = error.args[2].strip() or str(error)
+    if "No space left on device" in said or "Disk quota exceeded" in said:
+        return f"the disk is full; free some space and run the command again ({said})"
+    return str(said)
+
+
+def _scratch_folder(local: Path, name: str) -> Path:
+    # Not below .local: the path of a socket may have 107 bytes, and programs make theirs here.
+    mark = hashlib.sha256(os.fsencode(local / name)).hexdigest()[:12]
+    return Path(tempfile.gettempdir(), f"loop-{os.getuid()}-{mark}")

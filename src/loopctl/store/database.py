@@ -1,0 +1,111 @@
+"""Opens ``.local/loop.db``: one connection for the process, every write one transaction."""
+
+import contextlib
+import sqlite3
+import threading
+from collections.abc import Iterator, Sequence
+from importlib import resources
+from pathlib import Path
+from typing import Any, Final
+
+from loopctl.errors import SchemaTooNewError, StoreError
+
+SCHEMA_VERSION: Final = 1
+_BUSY_MS: Final = 5000
+
+
+class Database:
+    """A connection that threads share; WAL, ``synchronous=FULL``, explicit transactions."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        self._lock = threading.RLock()
+
+    def close(self) -> None:
+        """Close the connection; what was committed stays."""
+        with self._lock:
+            self._connection.close()
+
+    def rows(self, sql: str, args: Sequence[Any] = ()) -> list[sqlite3.Row]:
+        """Return all rows of a query.
+
+        Raises:
+            StoreError: The database cannot be read.
+        """
+        with self._lock, _named_errors():
+            return self._connection.execute(sql, args).fetchall()
+
+    @contextlib.contextmanager
+    def write(self) -> Iterator[sqlite3.Connection]:
+        """Hold the one write transaction; commits at the end, rolls back on any exception.
+
+        Raises:
+            StoreError: The database cannot be written; nothing of the transaction was.
+        """
+        with self._lock, _named_errors():
+            self._connection.execute("BEGIN IMMEDIATE")
+            try:
+                yield self._connection
+                self._connection.execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+
+def open_database(path: Path) -> Database:
+    """Return the database at ``path``, made with mode 0600 where there is none.
+
+    Raises:
+        StoreError: It is damaged, locked, or cannot be written.
+        SchemaTooNewError: A newer version of ``loop`` wrote it.
+    """
+    with _named_errors(path):
+        path.touch(mode=0o600, exist_ok=True)
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        try:
+            _prepare(connection)
+        except BaseException:
+            connection.close()
+            raise
+    return Database(connection)
+
+
+def _prepare(connection: sqlite3.Connection) -> None:
+    connection.row_factory = sqlite3.Row
+    for pragma in (
+        f"busy_timeout={_BUSY_MS}",
+        "journal_mode=WAL",
+        "synchronous=FULL",
+        "foreign_keys=ON",
+        "trusted_schema=OFF",
+    ):
+        connection.execute(f"PRAGMA {pragma}")
+    connection.execute("BEGIN IMMEDIATE")
+    (version,) = connection.execute("PRAGMA user_version").fetchone()
+    if version > SCHEMA_VERSION:
+        raise SchemaTooNewError(version, SCHEMA_VERSION)
+    if version == 0:
+        for statement in _schema().split(";"):
+            connection.execute(statement)
+        connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+    connection.execute("COMMIT")
+
+
+def _schema() -> str:
+    text = resources.files("loopctl.store").joinpath("schema.sql").read_text("utf-8")
+    return "\n".join(line for line in text.splitlines() if not line.startswith("--"))
+
+
+@contextlib.contextmanager
+def _named_errors(path: Path | None = None) -> Iterator[None]:
+    where = f" {path}" if path else " .local/loop.db"
+    try:
+        yield
+    except sqlite3.DatabaseError as exc:
+        raise StoreError(
+            f"the database{where} cannot be used: {exc}; if it is damaged, move it and its -wal "
+            "and -shm files away: results on the branch and kept trees are in git"
+        ) from exc
+    except OSError as exc:
+        raise StoreError(f"the database{where} cannot be opened: {exc.strerror or exc}") from exc

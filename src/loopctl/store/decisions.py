@@ -1,0 +1,99 @@
+"""Decisions in the database: what humans were asked, and what they said."""
+
+import json
+import sqlite3
+from dataclasses import asdict
+
+from loopctl.domain import Decision, DecisionDraft, DecisionKind, Limits
+from loopctl.errors import AnswerError
+from loopctl.store.database import Database
+
+
+class SqliteDecisions:
+    """The port ``DecisionStore`` over SQLite."""
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+
+    def raise_decision(self, run_id: str, task: str, draft: DecisionDraft) -> Decision:
+        """Return the new decision, numbered within its task; the open one if it is the same.
+
+        The same question raised again before it was answered, as after a crash, is one decision.
+        """
+        with self._database.write() as connection:
+            same = connection.execute(
+                "SELECT * FROM decisions WHERE task = ? AND run_id = ? AND kind = ?"
+                " AND question = ? AND answer IS NULL",
+                (task, run_id, draft.kind, draft.question),
+            ).fetchone()
+            if same is not None:
+                return _decision(same)
+            (count,) = connection.execute(
+                "SELECT count(*) FROM decisions WHERE task = ?", (task,)
+            ).fetchone()
+            decision_id = f"{task}.{count + 1}"
+            connection.execute(
+                "INSERT INTO decisions (id, task, run_id, kind, question, best_guess, options,"
+                " reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                (
+                    decision_id,
+                    task,
+                    run_id,
+                    draft.kind,
+                    draft.question,
+                    draft.best_guess,
+                    json.dumps(draft.options),
+                    draft.reason,
+                ),
+            )
+        return self._one(decision_id)
+
+    def answer_decision(
+        self, decision_id: str, answer: str, answered_at: str, raised: Limits
+    ) -> Decision:
+        """Return the decision with its answer and the caps that it raises.
+
+        Raises:
+            AnswerError: There is no such decision, or it was answered before (and how).
+        """
+        with self._database.write() as connection:
+            changed = connection.execute(
+                "UPDATE decisions SET answer = ?, answered_at = ?, raised = ?"
+                " WHERE id = ? AND answer IS NULL",
+                (answer, answered_at, json.dumps(asdict(raised)), decision_id),
+            ).rowcount
+        decision = self._one(decision_id)
+        if not changed:
+            raise AnswerError(
+                f"{decision_id} was answered on {decision.answered_at}: {decision.answer!r}; "
+                "the first answer stands"
+            )
+        return decision
+
+    def decisions(self, *, task: str | None = None) -> tuple[Decision, ...]:
+        """Return the decisions of all runs in the order in which they were raised."""
+        where, args = ("WHERE task = ?", (task,)) if task is not None else ("", ())
+        rows = self._database.rows(f"SELECT * FROM decisions {where} ORDER BY seq", args)  # noqa: S608 - no user text in it
+        return tuple(_decision(row) for row in rows)
+
+    def _one(self, decision_id: str) -> Decision:
+        rows = self._database.rows("SELECT * FROM decisions WHERE id = ?", (decision_id,))
+        if not rows:
+            raise AnswerError(f"there is no decision {decision_id}; `loop answer` lists them")
+        return _decision(rows[0])
+
+
+def _decision(row: sqlite3.Row) -> Decision:
+    return Decision(
+        id=row["id"],
+        task=row["task"],
+        run_id=row["run_id"],
+        kind=DecisionKind(row["kind"]),
+        question=row["question"],
+        best_guess=row["best_guess"],
+        options=tuple(json.loads(row["options"])),
+        reason=row["reason"],
+        answer=row["answer"],
+        answered_at=row["answered_at"],
+        raised=Limits(**json.loads(row["raised"])),
+    )

@@ -1,0 +1,94 @@
+"""``events.jsonl`` of a run: numbered without gaps, written before anything depends on it."""
+
+import json
+import os
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import Final
+
+from loopctl.clock import Clock, stamp
+from loopctl.events import AnyEvent, dump, parse
+
+FILE_NAME: Final = "events.jsonl"
+
+
+class JsonLinesEventLog:
+    """The port ``EventLog`` over one file.
+
+    Args:
+        folder: Of the run; made with mode 0700 where it is missing.
+        run_id: Put into every event.
+        listeners: Called with each event, in order, after it is written.
+    """
+
+    def __init__(
+        self,
+        folder: Path,
+        run_id: str,
+        clock: Clock,
+        listeners: Sequence[Callable[[AnyEvent], None]] = (),
+    ) -> None:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        self._path = folder / FILE_NAME
+        self._run_id = run_id
+        self._clock = clock
+        self._listeners = tuple(listeners)
+        self._lock = threading.RLock()
+        self._seq = _mend(self._path)
+        self._file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+
+    def append(self, event: AnyEvent) -> AnyEvent:
+        """Return the event as written, numbered and stamped; listeners are called after that."""
+        with self._lock:
+            written = event.model_copy(
+                update={
+                    "seq": self._seq + 1,
+                    "ts": stamp(self._clock.now()),
+                    "run": self._run_id,
+                }
+            )
+            line = json.dumps(dump(written), ensure_ascii=False, separators=(",", ":"))
+            _write_all(self._file, line.encode("utf-8", "replace") + b"\n")
+            self._seq += 1
+            for listener in self._listeners:
+                listener(written)
+        return written
+
+    def read(self) -> Iterator[AnyEvent]:
+        """Yield all events of the run so far, also those of earlier invocations."""
+        return read_events(self._path.parent)
+
+    def close(self) -> None:
+        """Close the file."""
+        os.close(self._file)
+
+
+def read_events(folder: Path) -> Iterator[AnyEvent]:
+    """Yield the events of the run in ``folder``; a torn last line never happened."""
+    try:
+        with (folder / FILE_NAME).open("rb") as file:
+            for line in file:
+                if line.endswith(b"\n"):
+                    yield parse(line)
+    except FileNotFoundError:
+        return
+
+
+def _mend(path: Path) -> int:
+    """Cut a line off that a crash tore, since nothing depends on it; return the last number."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return 0
+    whole = content[: content.rfind(b"\n") + 1]
+    if len(whole) < len(content):
+        os.truncate(path, len(whole))
+    lines = whole.splitlines()
+    return int(json.loads(lines[-1])["seq"]) if lines else 0
+
+
+def _write_all(file: int, data: bytes) -> None:
+    view = memoryview(data)
+    while view:
+        view = view[os.write(file, view) :]

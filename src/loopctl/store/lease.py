@@ -1,0 +1,58 @@
+"""One process drives a repository: a lease that ends with its owner."""
+
+import contextlib
+import fcntl
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from loopctl.errors import LeaseHeldError
+
+FILE_NAME: Final = "lease.json"
+
+
+@contextlib.contextmanager
+def hold(local: Path, run_id: str) -> Iterator[None]:
+    """Hold the repository's lease; the kernel gives it up when the process ends, however it does.
+
+    Raises:
+        LeaseHeldError: Another process has it; names it.
+    """
+    file = os.open(local / FILE_NAME, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as exc:
+            raise LeaseHeldError(*_read(file)) from exc
+        os.ftruncate(file, 0)
+        os.pwrite(file, json.dumps({"pid": os.getpid(), "run": run_id}).encode(), 0)
+        yield
+        os.ftruncate(file, 0)
+    finally:
+        os.close(file)
+
+
+def owner(local: Path) -> tuple[int, str] | None:
+    """Return pid and run of the process that holds the lease; ``None`` when nobody does."""
+    try:
+        file = os.open(local / FILE_NAME, os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+    try:
+        fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return _read(file)
+    else:
+        return None
+    finally:
+        os.close(file)
+
+
+def _read(file: int) -> tuple[int, str]:
+    try:
+        held = json.loads(os.pread(file, 4096, 0))
+        return int(held["pid"]), str(held["run"])
+    except (ValueError, KeyError, TypeError):
+        return 0, ""

@@ -1,0 +1,63 @@
+-- .local/loop.db: what must survive the process. Only the engine's process writes it.
+--
+--   runs         one row a run; written at its start and at each of its ends
+--   sessions     one row a candidate of a task in a run; written when its sandbox is first made
+--   checkpoints  one row a step; written once and never changed
+--   decisions    one row a question to a human; written when raised and when answered
+--   verdicts     a cache of what checks found on a tree; may be emptied at any time
+
+CREATE TABLE runs (
+    id            TEXT PRIMARY KEY,
+    status        TEXT NOT NULL CHECK (status IN ('running', 'complete', 'needs_human', 'stalled',
+                                                  'budget_exhausted', 'failed', 'interrupted')),
+    goal          TEXT NOT NULL,
+    base          TEXT NOT NULL,
+    branch        TEXT NOT NULL,
+    started       TEXT NOT NULL,
+    ended         TEXT,
+    scope         TEXT NOT NULL,
+    verify_cmd    TEXT,
+    settings      TEXT NOT NULL,
+    settings_hash TEXT NOT NULL
+) STRICT;
+
+CREATE TABLE sessions (
+    id        TEXT PRIMARY KEY,
+    run_id    TEXT NOT NULL REFERENCES runs (id),
+    task      TEXT NOT NULL,
+    candidate TEXT NOT NULL,
+    base      TEXT NOT NULL,
+    UNIQUE (run_id, task, candidate)
+) STRICT;
+
+CREATE TABLE checkpoints (
+    session_id     TEXT NOT NULL REFERENCES sessions (id),
+    loop_iteration INTEGER NOT NULL CHECK (loop_iteration >= 0),
+    hash           TEXT NOT NULL,
+    blob           BLOB NOT NULL,
+    UNIQUE (session_id, loop_iteration)
+) STRICT;
+
+CREATE TABLE decisions (
+    seq         INTEGER PRIMARY KEY,
+    id          TEXT NOT NULL UNIQUE,
+    task        TEXT NOT NULL,
+    run_id      TEXT NOT NULL REFERENCES runs (id),
+    kind        TEXT NOT NULL,
+    question    TEXT NOT NULL,
+    best_guess  TEXT NOT NULL,
+    options     TEXT NOT NULL,
+    reason      TEXT NOT NULL,
+    answer      TEXT,
+    answered_at TEXT,
+    raised      TEXT NOT NULL DEFAULT '{}'
+) STRICT;
+CREATE INDEX decisions_by_task ON decisions (task);
+
+CREATE TABLE verdicts (
+    tree       TEXT NOT NULL,
+    check_name TEXT NOT NULL,
+    command    TEXT NOT NULL,
+    result     TEXT NOT NULL,
+    PRIMARY KEY (tree, check_name, command)
+) STRICT, WITHOUT ROWID;

@@ -1,0 +1,102 @@
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import pytest
+
+from loopctl.domain import Goal, Kind, Task, TaskId
+from loopctl.engine.progress import StallLimits
+from loopctl.engine.taskrun import RunContext, Start, TaskRun
+from loopctl.engine.work import Ended, Tools
+from loopctl.events import AnyEvent
+from loopctl.settings import Settings
+from loopctl.testing import (
+    MemoryBrain,
+    MemoryEventLog,
+    MemoryRepository,
+    MemorySessions,
+    ScriptedGate,
+    ScriptedStep,
+    ScriptedWorker,
+    StillClock,
+)
+
+
+@dataclass
+class Bench:
+    """An engine on doubles: one task, a scripted worker, a scripted gate."""
+
+    gate: ScriptedGate
+    repository: MemoryRepository
+    sessions: MemorySessions
+    log: MemoryEventLog
+    clock: StillClock
+    brain: MemoryBrain
+    settings: Settings
+
+    def tools(self) -> Tools:
+        stall = self.settings.stall
+        return Tools(
+            gate=self.gate,
+            repository=self.repository,
+            sessions=self.sessions,
+            brain=self.brain,
+            clock=self.clock,
+            emit=self.log.emit,
+            describe=lambda result: f"gate: {result.checks[-1].reason}",
+            stall=StallLimits(stall.window, stall.replan_cap, stall.stuck_steps),
+        )
+
+    def context(self, worker: ScriptedWorker) -> RunContext:
+        return RunContext(
+            run_id="r1",
+            goal=Goal(text="the goal"),
+            settings=self.settings,
+            tools=self.tools(),
+            workers={"command": worker, "graph": worker},
+        )
+
+    def run(self, worker: ScriptedWorker, task: Task, start: Start | None = None) -> Ended:
+        head = self.repository.head()
+        return TaskRun(self.context(worker), task, start or Start(head=head)).run()
+
+    def types(self) -> list[str]:
+        return [event.type for event in self.log.events]
+
+    def of(self, type_: str) -> Sequence[AnyEvent]:
+        return [event for event in self.log.events if event.type == type_]
+
+
+@pytest.fixture
+def bench() -> Bench:
+    return Bench(
+        gate=ScriptedGate(),
+        repository=MemoryRepository(),
+        sessions=MemorySessions(),
+        log=MemoryEventLog(),
+        clock=StillClock(),
+        brain=MemoryBrain("the goal"),
+        settings=Settings(),
+    )
+
+
+@pytest.fixture
+def task() -> Callable[..., Task]:
+    def make(task_id: str = "T1", **keys: object) -> Task:
+        fields: dict[str, object] = {
+            "title": f"Title of {task_id}",
+            "worker": "command",
+            "kind": Kind.CODE,
+            "verify_cmd": "true",
+            **keys,
+        }
+        return Task(id=TaskId(task_id), **fields)  # type: ignore[arg-type]
+
+    return make
+
+
+@pytest.fixture
+def worker(bench: Bench) -> Callable[..., ScriptedWorker]:
+    def make(*steps: ScriptedStep) -> ScriptedWorker:
+        return ScriptedWorker(steps, clock=bench.clock)
+
+    return make
