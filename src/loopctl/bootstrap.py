@@ -52,28 +52,17 @@ class Answer:
 
 
 @dataclass(frozen=True, slots=True)
-class SettingInForce:
-    """One setting as ``loop doctor`` shows it: its dotted name, its value, where that is from."""
-
-    name: str
-    value: str
-    origin: str
-
-
-@dataclass(frozen=True, slots=True)
-class Diagnosis:
-    """What ``loop doctor`` shows.
+class Tool:
+    """A program that ``loop`` needs, as it was found on the machine.
 
     Attributes:
-        tools: What was found on the machine, by name: the version, or what is missing and what
-            to do about it.
-        faults: The tools of those names are missing or too old for a run.
-        settings: Every setting, in the order of ``docs/reference/settings.md``.
+        found: Its version; where it is missing or too old, what to do about it.
+        is_usable: A run can rely on it.
     """
 
-    tools: tuple[tuple[str, str], ...]
-    faults: tuple[str, ...]
-    settings: tuple[SettingInForce, ...]
+    name: str
+    found: str
+    is_usable: bool
 
 
 class Project:
@@ -154,14 +143,8 @@ def open_project(
     raise NotImplementedError
 
 
-def diagnose(
-    directory: Path, *, manifest: Path | None = None, overrides: Mapping[str, object] | None = None
-) -> Diagnosis:
-    """Return what ``loop`` finds here: the machine's tools and every setting with its origin.
-
-    Raises:
-        SettingsError: A settings source has faults; all of them.
-    """
+def tools() -> tuple[Tool, ...]:
+    """Return python, git and what confines a sandbox, as found; starts processes."""
     raise NotImplementedError
 
 

@@ -1,7 +1,7 @@
 """Turns what the user gave into answers: pure; every answer is checked before one is recorded."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -10,8 +10,10 @@ from loopctl.cli.words import shown, suggestion
 from loopctl.domain import Decision, DecisionKind
 from loopctl.errors import AnswerError, UsageError
 
-APPROVE: Final = "approve"
-REJECT: Final = "reject"
+APPROVED: Final = "approved"
+REJECTED: Final = "rejected"
+"""The answer that leaves a task as it is."""
+
 CAPS: Final = ("usd", "tokens", "loops", "wall_s")
 _YES: Final = frozenset({"approve", "approved", "yes", "y"})
 _NO: Final = frozenset({"reject", "rejected", "no", "n"})
@@ -31,12 +33,15 @@ class Given:
     budget: Mapping[str, float] | None = None
 
 
-def checked(given: Iterable[Given], decisions: Sequence[Decision]) -> tuple[Answer, ...]:
+def checked(
+    given: Iterable[Given], decisions: Sequence[Decision], standing: Collection[str]
+) -> tuple[Answer, ...]:
     """Return the answers, when all of them fit.
 
     Args:
         given: In any order.
         decisions: All decisions, open and answered.
+        standing: The ids of those that still wait for an answer.
 
     Raises:
         AnswerError: Some do not fit; the message holds a line for each.
@@ -45,18 +50,19 @@ def checked(given: Iterable[Given], decisions: Sequence[Decision]) -> tuple[Answ
     faults: list[str] = []
     for one in given:
         try:
-            answer = _fitted(one, find(one.target, decisions))
-            if answer.decision_id in answers:
-                raise AnswerError(f"{answer.decision_id} is answered twice here")  # noqa: TRY301 - one list of faults
-            answers[answer.decision_id] = answer
+            answer = _fitted(one, find(one.target, decisions, standing))
         except AnswerError as error:
             faults.append(str(error))
+            continue
+        if answer.decision_id in answers:
+            faults.append(f"{answer.decision_id} is answered twice here")
+        answers[answer.decision_id] = answer
     if faults:
         raise AnswerError("\n".join(faults))
     return tuple(answers.values())
 
 
-def find(target: str, decisions: Sequence[Decision]) -> Decision:
+def find(target: str, decisions: Sequence[Decision], standing: Collection[str]) -> Decision:
     """Return the open decision of that id, or the one open decision of that task.
 
     Raises:
@@ -64,20 +70,21 @@ def find(target: str, decisions: Sequence[Decision]) -> Decision:
     """
     same = [one for one in decisions if one.id == target]
     same = same or [one for one in decisions if one.task == target]
-    still_open = [one for one in same if one.answer is None]
+    still_open = [one for one in same if one.id in standing]
     if len(still_open) == 1:
         return still_open[0]
     if still_open:
         ids = ", ".join(f"{one.id} ({one.question})" for one in still_open)
         raise AnswerError(f"{target} has several open decisions, name one of them: {ids}")
+    if same and same[-1].answer is None:
+        raise AnswerError(f"{same[-1].id} is asked no more: {same[-1].task} has gone on without it")
     if same:
         last = same[-1]
         when = f" at {last.answered_at}" if last.answered_at else ""
         raise AnswerError(
             f"{last.id} was answered already{when}: {shown(last.answer or '')}; nothing was changed"
         )
-    known = [one.id for one in decisions if one.answer is None]
-    known += [one.task for one in decisions if one.answer is None]
+    known = [name for one in decisions if one.id in standing for name in (one.id, one.task)]
     raise AnswerError(f"{shown(target)} names no decision{suggestion(target, known)}")
 
 
@@ -90,17 +97,24 @@ def _fitted(given: Given, decision: Decision) -> Answer:
         raise AnswerError(f"the answer to {decision.id} is empty")
     if decision.kind is DecisionKind.APPROVAL:
         return Answer(decision.id, _consent(decision.id, text), budget)
-    if decision.kind is DecisionKind.BUDGET and budget is None:
+    if text == APPROVED:
+        raise AnswerError(f"{decision.id} is no approval; answer it in words: {decision.question}")
+    if decision.kind is DecisionKind.BUDGET and budget is None and text != REJECTED:
         budget = caps_in(text)
+        if budget is None:
+            raise AnswerError(
+                f"{decision.id} asks for a budget: --budget usd=2 (or tokens, loops, wall_s), "
+                "or --reject"
+            )
     return Answer(decision.id, text, budget)
 
 
 def _consent(decision_id: str, text: str) -> str:
     word = text.casefold()
     if word in _YES:
-        return APPROVE
+        return APPROVED
     if word in _NO:
-        return REJECT
+        return REJECTED
     raise AnswerError(
         f"{decision_id} asks for an approval: --approve or --reject, not {shown(text)}"
     )

@@ -20,7 +20,7 @@ from loopctl.report.blocks import (
     strong,
 )
 from loopctl.report.commands import Commands
-from loopctl.report.decisions import decision_blocks, ordered, spent_axis
+from loopctl.report.decisions import decision_blocks, ordered
 from loopctl.report.summary import RunSummary, TaskSummary
 
 STATUS_WORDS: Final = {
@@ -253,7 +253,7 @@ def _notices(summary: RunSummary) -> list[Block]:
 
 def _going_on(summary: RunSummary, commands: Commands) -> list[Block]:
     lines = [
-        (commands.answer(decision, spent_axis(summary, decision)), f"answer {decision.id}")
+        (commands.answer(decision), f"answer {decision.id}")
         for decision in ordered(summary.decisions)
     ]
     if len(summary.decisions) > 1:

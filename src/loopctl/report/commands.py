@@ -38,17 +38,14 @@ class Commands:
         """Return a ``loop`` command that reads the manifest."""
         return self.loop(*words, *(("--manifest", self.manifest) if self.manifest else ()))
 
-    def answer(self, decision: Decision, spent: str = "") -> str:
-        """Return the command that answers ``decision``, with its best guess where it has one.
-
-        Args:
-            decision: An open one.
-            spent: Of a budget decision, the axis that was used up.
-        """
+    def answer(self, decision: Decision) -> str:
+        """Return the command that answers ``decision``, with its best guess where it has one."""
         if decision.kind is DecisionKind.APPROVAL:
             return self.drive("answer", decision.id, "--approve")
         if decision.kind is DecisionKind.BUDGET:
-            cap = next((cap for axis, cap in _CAPS.items() if axis in spent), _CAPS["usd"])
+            cap = next(
+                (cap for axis, cap in _CAPS.items() if axis in decision.reason), _CAPS["usd"]
+            )
             return self.drive("answer", decision.id, "--budget", cap)
         guess = decision.best_guess.strip()
         if guess and guess.isprintable() and not guess.startswith("-"):

@@ -58,7 +58,7 @@ def _open(decision: Decision, summary: RunSummary, commands: Commands) -> Item:
     held = [task for task in held if _waits_for(summary, task, decision)]
     if held:
         below.append(Paragraph((quiet("Holds up: "), plain(", ".join(held)))))
-    below.append(Shell(((commands.answer(decision, spent_axis(summary, decision)), ""),)))
+    below.append(Shell(((commands.answer(decision), ""),)))
     return Item(_headline(decision, summary), tuple(below))
 
 
@@ -78,12 +78,6 @@ def _waits_for(summary: RunSummary, task: str, decision: Decision) -> bool:
     words = next((wait.reason for wait in summary.waits if wait.task == task), "").split()
     named = {word.strip("()[]`'\",;:") for word in words}
     return bool({decision.task, decision.id} & named)
-
-
-def spent_axis(summary: RunSummary, decision: Decision) -> str:
-    """Return which cap ended the decision's task; empty where that is not known."""
-    task = summary.task(decision.task)
-    return task.stop.reason if task and task.stop else ""
 
 
 def _answered(decision: Decision) -> Item:

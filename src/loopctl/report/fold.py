@@ -79,7 +79,7 @@ def advance(summary: RunSummary, event: AnyEvent) -> RunSummary:
             | TaskStopped()
         ):
             if isinstance(event, TaskLanded):
-                summary = replace(summary, head=event.commit)
+                summary = _with_landing(summary, event)
             return _change(summary, event.task, lambda task: _task_event(task, event))
         case SandboxOpened() | PlanCreated() | TodoClosed() | TodoReopened() | MessageRejected():
             return summary
@@ -102,9 +102,9 @@ def _run_event(
                 settings_hash=event.settings_hash,
                 started=event.ts,
             )
-            return _driven(begun, event.tasks)
+            return _driven(begun, event)
         case RunResumed():
-            return _driven(summary, event.tasks)
+            return _driven(summary, event)
         case RunEnded():
             return replace(
                 _settled(summary),
@@ -125,13 +125,17 @@ def _run_event(
             assert_never(event)
 
 
-def _driven(summary: RunSummary, tasks: tuple[tuple[str, str], ...]) -> RunSummary:
+def _driven(summary: RunSummary, event: RunStarted | RunResumed) -> RunSummary:
     """The run is under way: its end, if it had one, is no more; a crash left nobody at work."""
     known = {task.id for task in summary.tasks}
-    new = tuple(TaskSummary(id=key, title=title) for key, title in tasks if key not in known)
+    new = (TaskSummary(id=key, title=title) for key, title in event.tasks if key not in known)
+    statuses = dict(event.statuses)
     return replace(
-        _settled(summary),
-        tasks=(*_settled(summary).tasks, *new),
+        summary,
+        tasks=tuple(
+            replace(task, activity=None, status=statuses.get(task.id, task.status))
+            for task in (*summary.tasks, *new)
+        ),
         status=RunStatus.RUNNING,
         ended=None,
         exit_code=None,
@@ -144,11 +148,17 @@ def _settled(summary: RunSummary) -> RunSummary:
     return replace(summary, tasks=tuple(replace(task, activity=None) for task in summary.tasks))
 
 
+def _with_landing(summary: RunSummary, event: TaskLanded) -> RunSummary:
+    """What a landed task once asked is asked no more."""
+    left = tuple(known for known in summary.decisions if known.task != event.task)
+    return replace(summary, head=event.commit, decisions=left)
+
+
 def _decision_event(summary: RunSummary, event: DecisionRaised | DecisionAnswered) -> RunSummary:
     if isinstance(event, DecisionRaised):
         decision = Decision(
             id=event.id,
-            task=event.task or "",
+            task=event.task or event.id.rpartition(".")[0],
             run_id=event.run,
             kind=event.kind,
             question=event.question,

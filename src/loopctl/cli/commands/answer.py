@@ -34,7 +34,11 @@ Text = Annotated[
 ]
 Approve = Annotated[
     bool | None,
-    typer.Option("--approve/--reject", help="Answer an approval.", show_default=False),
+    typer.Option(
+        "--approve/--reject",
+        help="Let a pending action happen, or leave the task as it is.",
+        show_default=False,
+    ),
 ]
 Budget = Annotated[
     list[str] | None,
@@ -136,12 +140,12 @@ def _given(project: "Project", said: Said) -> list["Given"]:
 
 
 def _one(target: str, said: Said) -> "Given":
-    from loopctl.cli.answers import APPROVE, REJECT, Given, read_caps
+    from loopctl.cli.answers import APPROVED, REJECTED, Given, read_caps
 
     caps = read_caps(said.budget)
     text = said.text or ""
     if said.approve is not None:
-        text = APPROVE if said.approve else REJECT
+        text = APPROVED if said.approve else REJECTED
     if not text.strip() and not caps:
         raise UsageError(f'give the answer to {shown(target)} too: loop answer {shown(target)} "…"')
     return Given(target, text, caps or None)
@@ -171,5 +175,6 @@ def _asked(project: "Project", still_open: tuple["Decision", ...]) -> list["Give
 def _record_and_drive(project: "Project", given: list["Given"], *, as_json: bool) -> NoReturn:
     from loopctl.cli.answers import checked
 
-    answers = checked(given, project.decisions(open_only=False))
+    standing = {decision.id for decision in project.decisions()}
+    answers = checked(given, project.decisions(open_only=False), standing)
     drive(project, lambda listeners: project.answer(answers, listeners), as_json=as_json)
