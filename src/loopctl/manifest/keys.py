@@ -207,7 +207,13 @@ TASK_KEYS: Final = (
     ),
 )
 TASK: Final = _readers(TASK_KEYS)
-DEFAULTS: Final = {key: read for key, read in TASK.items() if key != "id"}
+
+
+def _no_id(value: Any) -> str:
+    raise UnfitError(Flaw((), show(value), "cannot stand here; each task has its own id"))
+
+
+DEFAULTS: Final = {**TASK, "id": _no_id}
 
 GOAL_KEYS: Final = (
     Key("text", "text", text, "The objective; kept verbatim wherever it is copied."),
@@ -228,8 +234,6 @@ def _goal(value: Any) -> Goal:
 
 
 def _defaults(value: Any) -> dict[str, Any]:
-    if isinstance(value, dict) and "id" in value:
-        raise UnfitError(Flaw(("id",), "", "cannot stand in [defaults]; each task has its own"))
     return read_table(value, DEFAULTS)
 
 

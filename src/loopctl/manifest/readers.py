@@ -198,8 +198,9 @@ def read_table(table: Any, readers: Mapping[str, Reader]) -> dict[str, Any]:
     """Return the values of a table, read, in the order of the file.
 
     Raises:
-        UnfitError: It is no table, has a key that ``readers`` does not know, or values that do
-            not fit. ``partial`` of :class:`UnfitTableError` holds the others.
+        UnfitError: It is no table.
+        UnfitTableError: It has keys that ``readers`` does not know, or values that do not fit;
+            ``partial`` holds the others.
     """
     if not isinstance(table, dict):
         raise _unfit(table, "is no table")
@@ -214,6 +215,8 @@ def read_table(table: Any, readers: Mapping[str, Reader]) -> dict[str, Any]:
             values[key] = read(value)
         except UnfitError as exc:
             flaws.extend(_within(key, flaw) for flaw in exc.args)
+            if isinstance(exc, UnfitTableError):
+                values[key] = exc.partial
     if flaws:
         raise UnfitTableError(values, *flaws)
     return values

@@ -118,7 +118,7 @@ class _Reading:
         if worker is None or self._known_workers is None or worker in self._known_workers:
             return
         hint = self._guesses.hint(worker, self._known_workers)
-        self._problem(path, f"{owner}worker {show(worker)} is not known{hint}")
+        self._problem(path, f"{owner}worker: {show(worker)} is not known{hint}")
 
     def _index(self, raw_tasks: list[dict[str, Any]]) -> dict[str, int]:
         """Return where each id stands first, ids that are malformed included."""
@@ -130,7 +130,7 @@ class _Reading:
             first = index_of.setdefault(name, index)
             if first != index:
                 path: Path = ("task", index, "id")
-                message = f"id {show(name)} is used twice"
+                message = f"id: {show(name)} is used twice"
                 self._problem(path, message, see=("task", first, "id"))
         return index_of
 
@@ -139,14 +139,17 @@ class _Reading:
     ) -> None:
         edges: list[list[int]] = []
         for index, task in enumerate(tasks):
+            raw = raw_tasks[index]
             known: list[int] = []
-            for position, dep in enumerate(task.deps):
-                found = index_of.get(dep)
+            # What was read lacks the whole list when one element does not fit.
+            deps = raw.get("deps", task.deps)
+            for position, dep in enumerate(deps if isinstance(deps, list | tuple) else ()):
+                found = index_of.get(dep) if isinstance(dep, str) else None
                 if found is not None:
                     known.append(found)
-                elif "deps" in raw_tasks[index]:
+                elif "deps" in raw and isinstance(dep, str):
                     path: Path = ("task", index, "deps", position)
-                    self._dangling(path, _owner(raw_tasks[index], index), dep, index_of)
+                    self._dangling(path, _owner(raw, index), dep, index_of)
             edges.append(known)
         for position, dep in enumerate(self._defaults.get("deps", ())):
             if dep not in index_of:

@@ -1,7 +1,8 @@
 """Puts another status into the text of a manifest and changes nothing else of it. Pure."""
 
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from loopctl.domain import TaskStatus
@@ -9,6 +10,7 @@ from loopctl.tomlsource.read import BOM
 from loopctl.tomlsource.scan import Places
 
 _QUOTES: Final = ('"""', "'''", '"', "'")
+_HEADER: Final = re.compile(r"^[ \t]*\[\[[ \t]*task[ \t]*\]\]", re.MULTILINE)
 _STATUSES: Final = frozenset(str(status) for status in TaskStatus)
 
 
@@ -66,20 +68,42 @@ def with_status(
     """
     bom = BOM if text.startswith(BOM) else ""
     body = text[len(bom) :]
-    spliced = _splice(body, index, status)
     tables = list(document["task"])
     tables[index] = {**tables[index], "status": str(status)}
+    meant = {**document, "task": tables}
+    for start, end, inner_index in _regions(body, index, len(tables)):
+        try:
+            region = _splice(body[start:end], inner_index, status)
+        except (ValueError, RecursionError):  # the scanner was given half a string
+            continue
+        spliced = body[:start] + region + body[end:]
+        # The proof: whatever the scanner took for the value, this is what a reader will find.
+        if region and _holds(spliced, meant):
+            return bom + spliced, meant
+    raise WriteRefusedError("its place in the file was not understood")
+
+
+def _regions(text: str, index: int, count: int) -> Iterator[tuple[int, int, int]]:
+    """Yield where the task may be found: from, up to, and its index among the tasks in there.
+
+    First what lies between two headers: a large file need not be scanned whole. A header inside a
+    multi-line string would mislead; then the whole text comes next.
+    """
+    starts = [match.start() for match in _HEADER.finditer(text)]
+    if len(starts) == count:
+        yield starts[index], (*starts, len(text))[index + 1], 0
+    yield 0, len(text), index
+
+
+def _holds(text: str, document: Mapping[str, Any]) -> bool:
     try:
-        result = tomllib.loads(spliced)
-        is_as_meant = result == {**document, "task": tables}
-    except (ValueError, RecursionError) as exc:
-        raise WriteRefusedError("its place in the file was not understood") from exc
-    if not is_as_meant:
-        raise WriteRefusedError("its place in the file was not understood")
-    return bom + spliced, result
+        return tomllib.loads(text) == document
+    except (ValueError, RecursionError):
+        return False
 
 
 def _splice(text: str, index: int, status: TaskStatus) -> str:
+    """Return the text with the status in it; empty where there is no place for it."""
     places = Places(text)
     present = places.find(("task", index, "status"))
     if present is not None and present.value is not None:
@@ -88,7 +112,7 @@ def _splice(text: str, index: int, status: TaskStatus) -> str:
         return f"{text[:start]}{quote}{status}{quote}{text[end:]}"
     table, name = places.find(("task", index)), places.find(("task", index, "id"))
     if table is None or name is None or name.value is None:
-        raise WriteRefusedError("its place in the file was not found")
+        return ""
     end = name.value[1]
     if table.value is not None:
         return f'{text[:end]}, status = "{status}"{text[end:]}'

@@ -35,6 +35,7 @@ _WHY: Final = MappingProxyType(
         "less_than_equal": "is more than {le}",
         "literal_error": "is not one of {expected}",
         "enum": "is not one of {expected}",
+        "string_pattern_mismatch": "is no name: letters, digits, '-' and single '_'",
         "value_error": "{error}",
     }
 )
@@ -75,8 +76,10 @@ def laid_over(below: Mapping[str, Any], above: Mapping[str, Any]) -> dict[str, A
     merged = dict(below)
     for key, value in above.items():
         old = merged.get(key)
-        both = isinstance(old, Mapping) and isinstance(value, Mapping)
-        merged[key] = laid_over(old, value) if both else value
+        if isinstance(old, Mapping) and isinstance(value, Mapping):
+            merged[key] = laid_over(old, value)
+        else:
+            merged[key] = value
     return merged
 
 
@@ -148,10 +151,11 @@ def _sentence(model: type[BaseModel], path: Path, error: ErrorDetails, guesses: 
     if error["type"] == "extra_forbidden":
         return "unknown setting" + _hint(model, path, guesses)
     context = {key: str(value) for key, value in error.get("ctx", {}).items()}
-    template = _WHY.get(error["type"])
-    why = template.format(**context) if template else error["msg"]
-    value = error["input"]
     known = re.findall(r"'([^']*)'", context.get("expected", ""))
+    words = {**context, "expected": ", ".join(known)}
+    template = _WHY.get(error["type"])
+    why = template.format(**words).removesuffix(".0") if template else error["msg"]
+    value = error["input"]
     hint = guesses.hint(value, known) if known and isinstance(value, str) else ""
     return f"{show(value)} {why}{hint}"
 

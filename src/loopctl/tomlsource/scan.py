@@ -115,8 +115,8 @@ def _assignment(text: str, start: int, table: Path) -> Generator[Place, None, in
 
 def _value(text: str, at: int, path: Path) -> tuple[list[Place], int]:
     """Return the places inside a value, none for a plain one, and where the value ends."""
-    opening = text[at]
-    if opening not in "[{":
+    opening = text[at : at + 1]
+    if opening not in ("[", "{"):
         return [], _matched(_VALUE.match(text, at), at).end()
     places: list[Place] = []
     closing = "]" if opening == "[" else "}"

@@ -1,5 +1,6 @@
 """Reads the sources of settings, the strongest last: files, environment, command line."""
 
+import os
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -95,7 +96,7 @@ def read_sources(
 def _file_layer(checkout: Path, source: Source, keys: Keys) -> Layer:
     shown_as = str(source)
     path = checkout / shown_as
-    if not path.exists(follow_symlinks=False):
+    if not os.path.lexists(path):
         return Layer({}, lambda _: (shown_as, 0))
     content = read_bytes(path, shown_as, "it is a link to nothing")
     # A pyproject.toml that has nothing for loop is none of its business, broken or not.

@@ -27,7 +27,7 @@ def show(value: object) -> str:
     if isinstance(value, Mapping):
         return "a table"
     if isinstance(value, list | tuple):
-        return "a list" if value else "an empty list"
+        return "a list" if value else "[]"
     if isinstance(value, int) and abs(value) >= 1 << 64:
         return "a number beyond 64 bits"
     return str(value)[:SHOWN_CHARS]
