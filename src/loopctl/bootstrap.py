@@ -5,6 +5,8 @@ imported, so that ``loop status`` starts as fast as a bare command. What a run n
 is put together in ``assembly.py``, imported when the run begins.
 """
 
+import sys
+import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -72,6 +74,20 @@ class Answer:
     decision_id: str
     text: str
     budget: Mapping[str, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Tool:
+    """A program that ``loop`` needs, as it was found on the machine.
+
+    Attributes:
+        found: Its version; where it is missing or too old, what to do about it.
+        is_usable: A run can rely on it.
+    """
+
+    name: str
+    found: str
+    is_usable: bool
 
 
 class Project:
@@ -242,3 +258,31 @@ def _inside(path: Path, checkout: Path) -> str:
 def _limits(budget: Mapping[str, float]) -> Limits:
     whole = {name: int(value) for name, value in budget.items() if name in {"tokens", "loops"}}
     return Limits(**{**budget, **whole})  # type: ignore[arg-type]
+
+
+def tools() -> tuple[Tool, ...]:
+    """Return python, git and what confines a sandbox, as found; starts processes."""
+    from loopctl.sandbox.confine import Unconfined
+    from loopctl.sandbox.git import git_version
+
+    version = ".".join(str(part) for part in sys.version_info[:3])
+    try:
+        git = Tool("git", git_version(setting.environment().get("PATH", "")), is_usable=True)
+    except MachineError as exc:
+        git = Tool("git", str(exc), is_usable=False)
+    confinement = Tool("confinement", Unconfined().describe(), is_usable=True)
+    return (Tool("python", version, is_usable=True), git, confinement)
+
+
+def create_demo(folder: Path | None) -> Path:
+    """Return the folder of a new demo project, made in ``folder`` or in a temporary one.
+
+    Raises:
+        UserError: The folder is in use, or a tool that the demo's tasks need is missing.
+    """
+    from loopctl.demo.create import create_project
+    from loopctl.sandbox.git import in_folder
+
+    place = folder if folder is not None else Path(tempfile.mkdtemp(prefix="loop-demo-"))
+    create_project(place, sys.executable, in_folder(place, setting.environment().get("PATH", "")))
+    return place
