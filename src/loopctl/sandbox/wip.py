@@ -60,13 +60,23 @@ class CheckoutFiles:
         self._settings = file_settings(self._users, env)
         self._scratch = scratch
 
-    def uncommitted(self) -> Uncommitted:
-        """Return how many files the checkout has beyond its HEAD."""
+    def uncommitted(self, *, leaving_out: str = "") -> Uncommitted:
+        """Return how many files the checkout has beyond its HEAD.
+
+        Args:
+            leaving_out: A path, with slashes, that does not count.
+        """
+        left_out = leaving_out.encode(errors="surrogateescape")
         with self._copied_index() as git:
             git.run("update-index", "-q", "--refresh")
             changed = git.ask("diff-index", "--name-only", "-z", self._checkout.head)
             untracked = git.ask("ls-files", "--others", "--exclude-standard", "-z")
-            return Uncommitted(changed.count(b"\0"), untracked.count(b"\0"))
+        return Uncommitted(
+            *(
+                sum(path not in {b"", left_out} for path in listed.split(b"\0"))
+                for listed in (changed, untracked)
+            )
+        )
 
     def snapshot(self) -> Sha:
         """Return a commit of the files as they are; HEAD itself where nothing is uncommitted.
