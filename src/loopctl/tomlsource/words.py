@@ -67,8 +67,11 @@ def near(word: str, known: Iterable[str], limit: int = 3) -> tuple[str, ...]:
     folded: dict[str, str] = {}
     for name in known:
         folded.setdefault(_fold(name), name)
-    close = difflib.get_close_matches(_fold(word), folded, n=limit, cutoff=0.6)
-    return tuple(folded[name] for name in close)
+    meant = _fold(word)
+    close = difflib.get_close_matches(meant, folded, n=limit + 5, cutoff=0.6)
+    # Among equally near names difflib prefers the last of the alphabet.
+    close.sort(key=lambda name: (-difflib.SequenceMatcher(None, name, meant).ratio(), name))
+    return tuple(folded[name] for name in close[:limit])
 
 
 def _fold(word: str) -> str:
