@@ -17,6 +17,6 @@ def test_a_misspelt_word_finds_the_known_one() -> None:
 
 
 def test_suggestions_end_so_that_thousands_of_faults_cost_little() -> None:
-    guesses = Guesses(limit=1)
+    guesses = Guesses(looks=1)
     assert guesses.hint("tood", ["todo"]) == ' (did you mean "todo"?)'
     assert guesses.hint("tood", ["todo"]) == ""
