@@ -105,6 +105,17 @@ def test_a_file_of_mixed_line_endings_keeps_each(tmp_path: Path) -> None:
             'x = """\n[[task]]\nid = "T1"\n"""\ntask = [{id = "T1"}]',
             'x = """\n[[task]]\nid = "T1"\n"""\ntask = [{id = "T1", status = "done"}]',
         ),
+        # Taken for a header, this one leads to a status that is part of a text.
+        (
+            (
+                "x = '''\n[[task]]\nid = 'T1'\nstatus = 'todo'\n#'''\n"
+                "[['task']]\nid='T1'\nstatus='todo'"
+            ),
+            (
+                "x = '''\n[[task]]\nid = 'T1'\nstatus = 'todo'\n#'''\n"
+                "[['task']]\nid='T1'\nstatus='done'"
+            ),
+        ),
         (
             'x = """\n[[task]]\n"""\n[["task"]]\nid = "T1"\nstatus = "todo"\n',
             'x = """\n[[task]]\n"""\n[["task"]]\nid = "T1"\nstatus = "done"\n',
@@ -275,6 +286,21 @@ def test_an_edit_by_a_new_file_during_the_write_is_kept(
     at_the_next_fsync(monkeypatch, edit)
     assert manifest.write_status(T1, S.DONE)
     assert manifest.path.read_text() == EDITED.replace("'todo'", "'done'")
+
+
+def test_a_file_replaced_by_its_like_during_the_write_gives_its_mode(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    manifest = write(tmp_path, TEXT)
+
+    def edit() -> None:
+        (tmp_path / "new").write_text(TEXT)
+        (tmp_path / "new").chmod(0o640)
+        (tmp_path / "new").replace(manifest.path)
+
+    at_the_next_fsync(monkeypatch, edit)
+    assert manifest.write_status(T1, S.DONE)
+    assert stat.S_IMODE(manifest.path.stat().st_mode) == 0o640
 
 
 def test_a_file_deleted_during_the_write_stays_deleted(
