@@ -47,6 +47,7 @@ class RunStarted(Event):
     Attributes:
         base: The commit that the first sandbox is made from.
         tasks: The ids in scope, in the order of the manifest, with their titles.
+        statuses: How those tasks stood before the first was begun.
     """
 
     type: Literal["run_started"] = "run_started"
@@ -56,6 +57,7 @@ class RunStarted(Event):
     scope: Scope
     tasks: tuple[tuple[str, str], ...]
     settings_hash: str = ""
+    statuses: tuple[tuple[str, TaskStatus], ...] = ()
 
 
 class RunResumed(Event):
@@ -64,6 +66,7 @@ class RunResumed(Event):
     type: Literal["run_resumed"] = "run_resumed"
     reason: Literal["answer", "resume", "crash"]
     tasks: tuple[tuple[str, str], ...]
+    statuses: tuple[tuple[str, TaskStatus], ...] = ()
 
 
 class Noticed(Event):

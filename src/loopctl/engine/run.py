@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from loopctl.clock import stamp
 from loopctl.domain import Decision, RunStatus, Scope, Sha, TaskId, TaskStatus
 from loopctl.engine import recovery
+from loopctl.engine.answers import announce
 from loopctl.engine.board import Board
 from loopctl.engine.criteria import Judged, judge_goal
 from loopctl.engine.driver import GOAL, Driver
 from loopctl.engine.landing import Landing
 from loopctl.engine.outcome import outcome
 from loopctl.engine.taskrun import RunContext
+from loopctl.engine.transitions import Signal
 from loopctl.events import DecisionRaised, Noticed, RunEnded, RunResumed, RunStarted
 from loopctl.ports import DecisionStore, RunRecord, RunStore
 
@@ -29,6 +31,8 @@ class Beginning:
         scope: Of the run as it was started.
         notices: What the user should know before the first step.
         unfinished: Ids of the runs that a dead process left.
+        answered: Decisions that were answered just now.
+        freed: Tasks that those answers set free.
     """
 
     reason: str | None
@@ -36,6 +40,8 @@ class Beginning:
     scope: Scope
     notices: Sequence[Noticed] = ()
     unfinished: Sequence[str] = ()
+    answered: Sequence[Decision] = ()
+    freed: Sequence[TaskId] = ()
 
 
 class Run:
@@ -100,6 +106,11 @@ class Run:
             )
         for notice in beginning.notices:
             self._tools.emit(notice)
+        if beginning.answered:
+            announce(beginning.answered, self._tools.emit, self._tools.brain)
+        for task, status in self._board.statuses(beginning.freed).items():
+            if status in _ASKING:
+                self._board.signal(task, Signal.ANSWERED)
 
     def _repeat_decisions(self, beginning: Beginning) -> None:
         """Put the questions that earlier runs left open into this run's report too."""

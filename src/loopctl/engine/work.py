@@ -79,7 +79,7 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What the plan loops of a run share."""
+    """What the plan loops of a run share; ``stall`` may differ by mode."""
 
     gate: Gate
     repository: Repository
@@ -88,4 +88,4 @@ class Tools:
     clock: Clock
     emit: Emit
     describe: Describe
-    stall: StallLimits
+    stall: StallLimits = field(default_factory=StallLimits)

@@ -1,0 +1,165 @@
+"""Turns what the user gave into answers: pure; every answer is checked before one is recorded."""
+
+import math
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Final
+
+from loopctl.bootstrap import Answer
+from loopctl.cli.words import shown, suggestion
+from loopctl.domain import Decision, DecisionKind
+from loopctl.errors import AnswerError, UsageError
+
+APPROVED: Final = "approved"
+REJECTED: Final = "rejected"
+"""The answer that leaves a task as it is."""
+
+CAPS: Final = ("usd", "tokens", "loops", "wall_s")
+_YES: Final = frozenset({"approve", "approved", "yes", "y"})
+_NO: Final = frozenset({"reject", "rejected", "no", "n"})
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What was said to one decision, not yet checked.
+
+    Attributes:
+        target: A decision's id or a task's.
+        budget: Caps that are raised; empty where none are.
+    """
+
+    target: str
+    text: str = ""
+    budget: Mapping[str, float] | None = None
+
+
+def checked(
+    given: Iterable[Given], decisions: Sequence[Decision], standing: Collection[str]
+) -> tuple[Answer, ...]:
+    """Return the answers, when all of them fit.
+
+    Args:
+        given: In any order.
+        decisions: All decisions, open and answered.
+        standing: The ids of those that still wait for an answer.
+
+    Raises:
+        AnswerError: Some do not fit; the message holds a line for each.
+    """
+    answers: dict[str, Answer] = {}
+    faults: list[str] = []
+    for one in given:
+        try:
+            answer = _fitted(one, find(one.target, decisions, standing))
+        except AnswerError as error:
+            faults.append(str(error))
+            continue
+        if answer.decision_id in answers:
+            faults.append(f"{answer.decision_id} is answered twice here")
+        answers[answer.decision_id] = answer
+    if faults:
+        raise AnswerError("\n".join(faults))
+    return tuple(answers.values())
+
+
+def find(target: str, decisions: Sequence[Decision], standing: Collection[str]) -> Decision:
+    """Return the open decision of that id, or the one open decision of that task.
+
+    Raises:
+        AnswerError: There is none, there are several, or it was answered before.
+    """
+    same = [one for one in decisions if one.id == target]
+    same = same or [one for one in decisions if one.task == target]
+    still_open = [one for one in same if one.id in standing]
+    if len(still_open) == 1:
+        return still_open[0]
+    if still_open:
+        ids = ", ".join(f"{one.id} ({one.question})" for one in still_open)
+        raise AnswerError(f"{target} has several open decisions, name one of them: {ids}")
+    if same and same[-1].answer is None:
+        raise AnswerError(f"{same[-1].id} is asked no more: {same[-1].task} has gone on without it")
+    if same:
+        last = same[-1]
+        when = f" at {last.answered_at}" if last.answered_at else ""
+        raise AnswerError(
+            f"{last.id} was answered already{when}: {shown(last.answer or '')}; nothing was changed"
+        )
+    known = [name for one in decisions if one.id in standing for name in (one.id, one.task)]
+    raise AnswerError(f"{shown(target)} names no decision{suggestion(target, known)}")
+
+
+def _fitted(given: Given, decision: Decision) -> Answer:
+    text = given.text.strip()
+    budget = dict(given.budget) if given.budget else None
+    if budget and not text:
+        text = " ".join(f"{name}={value:g}" for name, value in budget.items())
+    if not text:
+        raise AnswerError(f"the answer to {decision.id} is empty")
+    if decision.kind is DecisionKind.APPROVAL:
+        return Answer(decision.id, _consent(decision.id, text), budget)
+    if text == APPROVED:
+        raise AnswerError(f"{decision.id} is no approval; answer it in words: {decision.question}")
+    if decision.kind is DecisionKind.BUDGET and budget is None and text != REJECTED:
+        budget = caps_in(text)
+        if budget is None:
+            raise AnswerError(
+                f"{decision.id} asks for a budget: --budget usd=2 (or tokens, loops, wall_s), "
+                "or --reject"
+            )
+    return Answer(decision.id, text, budget)
+
+
+def _consent(decision_id: str, text: str) -> str:
+    word = text.casefold()
+    if word in _YES:
+        return APPROVED
+    if word in _NO:
+        return REJECTED
+    raise AnswerError(
+        f"{decision_id} asks for an approval: --approve or --reject, not {shown(text)}"
+    )
+
+
+def caps_in(text: str) -> dict[str, float] | None:
+    """Return the caps when ``text`` is nothing but caps (``usd=2 loops=50``), else ``None``."""
+    try:
+        return read_caps(text.split()) or None
+    except UsageError:
+        return None
+
+
+def read_caps(words: Iterable[str]) -> dict[str, float]:
+    """Return the caps that ``--budget`` gives.
+
+    Raises:
+        UsageError: A word is not ``NAME=NUMBER``, the name is unknown, the number no cap.
+    """
+    caps: dict[str, float] = {}
+    for word in words:
+        name, _, amount = word.partition("=")
+        if name not in CAPS:
+            raise UsageError(
+                f"--budget {shown(word)}: one of {', '.join(CAPS)} and a number are needed, "
+                f"as in usd=2{suggestion(name, CAPS)}"
+            )
+        caps[name] = _number(word, amount)
+    return caps
+
+
+def _number(word: str, amount: str) -> float:
+    try:
+        value = float(amount)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value) or value < 0:
+        raise UsageError(f"--budget {shown(word)}: a number is needed, 0 or more")
+    return value
+
+
+def guesses(decisions: Iterable[Decision]) -> list[Given]:
+    """Return the best guess of every open decision that has one; approvals are never guessed."""
+    return [
+        Given(one.id, one.best_guess)
+        for one in decisions
+        if one.answer is None and one.best_guess.strip() and one.kind is not DecisionKind.APPROVAL
+    ]

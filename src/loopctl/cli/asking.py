@@ -1,0 +1,63 @@
+"""Asks every open decision in one round at the terminal."""
+
+from collections.abc import Iterable, Sequence
+from typing import TextIO
+
+from loopctl.cli.answers import Given, caps_in
+from loopctl.cli.output import write
+from loopctl.domain import Decision, DecisionKind
+from loopctl.report.escape import one_line
+
+GUESS = "="
+"""What is typed to take the best guess."""
+
+
+def ask_all(decisions: Sequence[Decision], stdin: Iterable[str], stream: TextIO) -> list[Given]:
+    """Return what was answered; an empty line skips one, the end of input skips the rest.
+
+    Args:
+        decisions: In the order in which they are asked.
+        stdin: Lines as they are typed.
+        stream: Where the questions go; stdout is kept for the result.
+    """
+    write(stream, f"{len(decisions)} open. An empty line skips, {GUESS} takes the best guess.\n")
+    lines = iter(stdin)
+    given: list[Given] = []
+    for number, decision in enumerate(decisions, 1):
+        write(stream, f"\n({number}/{len(decisions)}) {_question(decision)}\n> ")
+        line = next(lines, None)
+        if line is None:
+            write(stream, "\n")
+            break
+        text = _meant(line.strip(), decision)
+        if text:
+            given.append(Given(decision.id, text, _caps(decision, text)))
+    return given
+
+
+def _question(decision: Decision) -> str:
+    lines = [f"{decision.id} [{decision.kind.value}] {decision.question}"]
+    if decision.reason:
+        lines.append(f"    why: {decision.reason}")
+    if decision.kind is DecisionKind.APPROVAL:
+        lines.append("    answer with: approve or reject")
+    if decision.kind is DecisionKind.BUDGET:
+        lines.append("    answer with caps (usd=2 tokens=400000 loops=50 wall_s=7200) or rejected")
+    if decision.best_guess:
+        lines.append(f"    best guess: {decision.best_guess}")
+    lines += [f"    {number}. {option}" for number, option in enumerate(decision.options, 1)]
+    return "\n".join(
+        lead + one_line(line) for line in lines for lead in [line[: len(line) - len(line.lstrip())]]
+    )
+
+
+def _meant(text: str, decision: Decision) -> str:
+    if text == GUESS:
+        return decision.best_guess
+    if text.isascii() and text.isdigit() and 1 <= int(text) <= len(decision.options):
+        return decision.options[int(text) - 1]
+    return text
+
+
+def _caps(decision: Decision, text: str) -> dict[str, float] | None:
+    return caps_in(text) if decision.kind is DecisionKind.BUDGET else None

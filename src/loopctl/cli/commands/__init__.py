@@ -1,0 +1,1 @@
+"""One file a verb: each parses, calls, renders, exits."""

@@ -1,0 +1,20 @@
+"""``loop resume``: carries a run on."""
+
+import typer
+
+from loopctl.cli.commands.report import RunId, chosen
+from loopctl.cli.driving import drive
+from loopctl.cli.opening import Directory, Json, ManifestPath, opened
+
+
+def resume(
+    ctx: typer.Context,
+    run: RunId = None,
+    manifest: ManifestPath = None,
+    as_json: Json = False,
+    directory: Directory = None,
+) -> None:
+    """Carry on a run; the newest that has something left."""
+    project = opened(ctx, directory, manifest)
+    run_id = chosen(project, run) if run else None
+    drive(project, lambda listeners: project.resume(run_id, listeners), as_json=as_json)

@@ -1,0 +1,187 @@
+"""``loop``: drives the tasks of the manifest to the end of the run."""
+
+import sys
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from loopctl.cli import completion
+from loopctl.cli.driving import drive
+from loopctl.cli.group import IDS_ONLY, command_names
+from loopctl.cli.opening import Directory, Json, ManifestPath, manifest_if_any, opened
+from loopctl.cli.output import emit, emit_document
+from loopctl.cli.words import Goal, read_words, shown, suggestion
+from loopctl.errors import UsageError
+
+if TYPE_CHECKING:
+    from loopctl.bootstrap import Project
+    from loopctl.domain import RunOptions, Scope
+
+NO_GOALS = (
+    "a goal in plain words needs a model worker, which this version does not have; "
+    "write the tasks into the manifest instead (`loop init` writes an example)"
+)
+
+Words = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="TASK...",
+        help="Ids of tasks; none means the whole manifest.",
+        autocompletion=completion.task_ids,
+        show_default=False,
+    ),
+]
+GoalText = Annotated[
+    str | None, typer.Option("--goal", metavar="TEXT", help="A goal in words.", hidden=True)
+]
+Areas = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--area",
+        metavar="TAG",
+        help="Only tasks with this tag; repeatable.",
+        autocompletion=completion.areas,
+    ),
+]
+Jobs = Annotated[int | None, typer.Option(min=1, metavar="N", help="Tasks worked on at once.")]
+Worker = Annotated[
+    str | None, typer.Option(metavar="W", help="The worker of tasks that name none.")
+]
+Mode = Annotated[
+    str | None, typer.Option(metavar="M", help="autonomous or relay, for tasks that name none.")
+]
+Verify = Annotated[
+    str | None, typer.Option(metavar="CMD", help="The verify command of every task in scope.")
+]
+MaxUsd = Annotated[float | None, typer.Option(min=0, metavar="X", help="US dollars for the run.")]
+MaxTokens = Annotated[int | None, typer.Option(min=0, metavar="N", help="Tokens for each task.")]
+MaxLoops = Annotated[int | None, typer.Option(min=0, metavar="N", help="Steps of each task.")]
+MaxWall = Annotated[float | None, typer.Option(min=0, metavar="S", help="Seconds for each task.")]
+WithDeps = Annotated[
+    bool, typer.Option("--with-deps", help="Run unmet dependencies of the named tasks as well.")
+]
+DryRun = Annotated[
+    bool, typer.Option("--dry-run", help="Show what would run, in order; run and write nothing.")
+]
+Attended = Annotated[
+    bool | None,
+    typer.Option(
+        "--attended/--unattended",
+        help="Whether somebody can be asked; by default, where stdin is a terminal.",
+        show_default=False,
+    ),
+]
+Wip = Annotated[
+    bool, typer.Option("--wip", help="Take uncommitted changes along as a snapshot below the run.")
+]
+NoSandbox = Annotated[
+    bool, typer.Option("--no-sandbox", help="Run commands without any confinement.")
+]
+Land = Annotated[
+    bool, typer.Option("--land", help="Fast-forward the current branch to what landed, at the end.")
+]
+
+
+def run(
+    ctx: typer.Context,
+    words: Words = None,
+    goal: GoalText = None,
+    area: Areas = None,
+    with_deps: WithDeps = False,
+    dry_run: DryRun = False,
+    jobs: Jobs = None,
+    worker: Worker = None,
+    mode: Mode = None,
+    verify: Verify = None,
+    max_usd: MaxUsd = None,
+    max_tokens: MaxTokens = None,
+    max_loops: MaxLoops = None,
+    max_wall: MaxWall = None,
+    attended: Attended = None,
+    wip: Wip = False,
+    no_sandbox: NoSandbox = False,
+    land: Land = False,
+    manifest: ManifestPath = None,
+    as_json: Json = False,
+    directory: Directory = None,
+) -> None:
+    """Drive the tasks of the manifest to their end (the default).
+
+    Words are ids of tasks; none means the whole manifest. `loop run -- WORD...` reads ids only.
+    """
+    from loopctl.domain import RunOptions
+
+    caps = {"run_usd": max_usd, "task_tokens": max_tokens, "loops": max_loops, "wall_s": max_wall}
+    overrides = {
+        **_given("loop", {"jobs": jobs, "worker": worker, "mode": mode}),
+        **_given("budget", caps),
+        **_given("sandbox", {"confine": "off" if no_sandbox else None}),
+    }
+    project = opened(ctx, directory, manifest, overrides)
+    options = RunOptions(
+        scope=_scope(project, ctx, Asked(tuple(words or ()), goal, tuple(area or ()), with_deps)),
+        verify_cmd=_checked_command(verify),
+        attended=sys.stdin.isatty() if attended is None else attended,
+        wip=wip,
+        land=land,
+    )
+    if dry_run:
+        _show_prospects(project, options, as_json=as_json)
+    else:
+        drive(project, lambda listeners: project.run(options, listeners), as_json=as_json)
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the words and options say about which tasks are meant."""
+
+    words: tuple[str, ...]
+    goal: str | None
+    areas: tuple[str, ...]
+    with_deps: bool
+
+
+def _given(section: str, values: Mapping[str, object]) -> dict[str, object]:
+    """The settings of a section that the command line gives, by dotted name."""
+    return {f"{section}.{name}": value for name, value in values.items() if value is not None}
+
+
+def _checked_command(verify: str | None) -> str | None:
+    if verify is not None and not verify.strip():
+        raise UsageError("--verify '': an empty command verifies nothing")
+    return verify
+
+
+def _scope(project: "Project", ctx: typer.Context, asked: Asked) -> "Scope":
+    from loopctl.domain import Scope
+
+    has_ids = bool(asked.words or asked.areas)
+    manifest = manifest_if_any(project) if has_ids else None
+    tasks = manifest.tasks if manifest else ()
+    read = read_words(
+        asked.words,
+        commands=command_names(ctx),
+        ids=tuple(task.id for task in tasks) if manifest else None,
+        goal=asked.goal,
+        ids_only=ctx.meta[IDS_ONLY],
+    )
+    if isinstance(read, Goal):
+        raise UsageError(NO_GOALS)
+    known = {tag for task in tasks for tag in task.area}
+    for area in asked.areas:
+        if area not in known:
+            raise UsageError(f"--area {shown(area)}: no task has this tag{suggestion(area, known)}")
+    return Scope(ids=read.ids, areas=asked.areas, with_deps=asked.with_deps)
+
+
+def _show_prospects(project: "Project", options: "RunOptions", *, as_json: bool) -> None:
+    from loopctl.report.listing import prospects_blocks, prospects_document
+    from loopctl.report.plain import to_plain
+
+    prospects, waits = project.prospects(options)
+    if as_json:
+        emit_document(prospects_document(prospects, waits))
+    else:
+        emit(to_plain(prospects_blocks(prospects, waits)))

@@ -1,0 +1,62 @@
+"""``loop defer``, ``loop fork``, ``loop todo-done``: what a worker says inside a sandbox."""
+
+from enum import StrEnum
+from typing import Annotated
+
+import typer
+
+from loopctl.cli.outbox import put
+from loopctl.cli.words import shown
+from loopctl.errors import UsageError
+
+
+class Bucket(StrEnum):
+    """What kind of decision a fork is; the engine may only make it stricter."""
+
+    QUALITY = "quality"
+    SCOPE = "scope"
+    EXTERNAL = "external"
+
+
+BestGuess = Annotated[str, typer.Option("--best-guess", metavar="TEXT", help="What you would do.")]
+
+
+def defer(
+    reason: Annotated[str, typer.Option(metavar="TEXT", help="Why the task cannot go on.")],
+    decision_needed: Annotated[
+        str, typer.Option("--decision-needed", metavar="TEXT", help="The question for a human.")
+    ],
+    best_guess: BestGuess = "",
+) -> None:
+    """In a sandbox: put the task aside with a question."""
+    message = {"reason": reason, "decision_needed": decision_needed, "best_guess": best_guess}
+    put("defer", message)
+
+
+def fork(
+    question: Annotated[str, typer.Option(metavar="TEXT", help="What has to be decided.")],
+    bucket: Annotated[Bucket, typer.Option(metavar="B", help="quality, scope or external.")],
+    option: Annotated[
+        list[str],
+        typer.Option(metavar="NAME=PROMPT", help="One way to do it; repeatable."),
+    ],
+    best_guess: BestGuess = "",
+) -> None:
+    """In a sandbox: say that a decision with options was met."""
+    options = [_option(word) for word in option]
+    message = {"question": question, "bucket": bucket.value, "options": options}
+    put("fork", {**message, "best_guess": best_guess})
+
+
+def _option(word: str) -> dict[str, str]:
+    name, _, prompt = word.partition("=")
+    if not name.strip():
+        raise UsageError(f"--option {shown(word)}: a name is needed, as in regex=use a pattern")
+    return {"name": name, "prompt": prompt}
+
+
+def todo_done(
+    summary: Annotated[str, typer.Option(metavar="TEXT", help="What it came to.")] = "",
+) -> None:
+    """In a sandbox: say that the todo is done, for the gate to judge."""
+    put("todo_done", {"summary": summary})

@@ -1,0 +1,79 @@
+"""Drives a run in front of the user: live view, files of the run, report, exit code."""
+
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, NoReturn
+
+import typer
+
+from loopctl.cli.opening import commands_for
+from loopctl.cli.output import emit_document, is_plain, say, write
+
+if TYPE_CHECKING:
+    from loopctl.bootstrap import Listener, Project
+    from loopctl.events import AnyEvent, RunEnded
+    from loopctl.report.commands import Commands
+    from loopctl.report.files import RunFiles
+    from loopctl.report.summary import RunSummary
+
+Work = Callable[[Sequence["Listener"]], "RunEnded"]
+"""Drives a run to its end, calling the listeners with each event."""
+
+
+def drive(project: "Project", work: Work, *, as_json: bool) -> NoReturn:
+    """Do the work in view of the user, print the result, end with the run's exit code."""
+    from loopctl.cli.live import Follower, guarded, live_view
+    from loopctl.report.fold import advance
+
+    commands = commands_for(project)
+    follower = Follower(project.events)
+    files = FilesOfRun(project, commands)
+    with live_view(follower, sys.stderr) as view:
+        ended = work([guarded(follower), guarded(files), guarded(view)])
+    summary = advance(follower.summary, ended)
+    if files.fault:
+        say(f"loop: {files.fault}")
+    print_summary(summary, commands, as_json=as_json)
+    raise typer.Exit(ended.exit_code)
+
+
+class FilesOfRun:
+    """Opens the listener that keeps a run's files once the run has a folder."""
+
+    def __init__(self, project: "Project", commands: "Commands") -> None:
+        """Remember where folders of runs are and how commands are written."""
+        self._project = project
+        self._commands = commands
+        self._files: RunFiles | None = None
+
+    def __call__(self, event: "AnyEvent") -> None:
+        """Hand the event on."""
+        from loopctl.report.files import RunFiles
+
+        if self._files is None:
+            self._files = RunFiles(self._project.run_folder(event.run), self._commands)
+        self._files(event)
+
+    @property
+    def fault(self) -> str | None:
+        """Why the files are not current; ``None`` where they are."""
+        return self._files.fault if self._files else None
+
+
+def print_summary(summary: "RunSummary", commands: "Commands", *, as_json: bool) -> None:
+    """Write the report of a run to stdout, or its document."""
+    from loopctl.report.account import account
+    from loopctl.report.summary import to_document
+
+    if as_json:
+        emit_document(to_document(summary))
+        return
+    blocks = account(summary, commands)
+    if is_plain(sys.stdout):
+        from loopctl.report.plain import to_plain
+
+        write(sys.stdout, to_plain(blocks))
+        return
+    from loopctl.report.terminal import print_report
+
+    print_report(blocks, sys.stdout)

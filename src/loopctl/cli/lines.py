@@ -1,0 +1,152 @@
+"""Each event as one plain line, for a log or a pipe."""
+
+from typing import assert_never
+
+from loopctl.events import (
+    AnyEvent,
+    AssumptionRecorded,
+    CandidateEnded,
+    DecisionAnswered,
+    DecisionRaised,
+    ForkResolved,
+    GateFinished,
+    GoalJudged,
+    MessageRejected,
+    Noticed,
+    PlanCreated,
+    PlanRevised,
+    RunEnded,
+    RunResumed,
+    RunStarted,
+    SandboxOpened,
+    StatusChanged,
+    StepFinished,
+    StepStarted,
+    TaskClaimed,
+    TaskLanded,
+    TaskStopped,
+    TodoClosed,
+    TodoReopened,
+)
+from loopctl.report.escape import one_line
+from loopctl.report.fold import gate_line
+
+_LIMIT = 200
+_TIME = slice(11, 19)
+
+
+def event_line(event: AnyEvent) -> str:
+    """Return ``HH:MM:SS TASK what happened``: one harmless line without control codes."""
+    parts = (event.ts[_TIME], event.task or "", _words(event))
+    return one_line(" ".join(part for part in parts if part), _LIMIT)
+
+
+def _words(event: AnyEvent) -> str:
+    match event:
+        case RunStarted() | RunResumed() | RunEnded() | GoalJudged() | Noticed():
+            return _run_words(event)
+        case (
+            TaskClaimed()
+            | StatusChanged()
+            | TaskLanded()
+            | TaskStopped()
+            | DecisionRaised()
+            | DecisionAnswered()
+        ):
+            return _task_words(event)
+        case SandboxOpened() | StepStarted() | StepFinished() | GateFinished():
+            return _step_words(event)
+        case PlanCreated() | PlanRevised() | TodoClosed() | TodoReopened():
+            return _plan_words(event)
+        case MessageRejected() | AssumptionRecorded() | CandidateEnded() | ForkResolved():
+            return _candidate_words(event)
+        case _:
+            assert_never(event)
+
+
+def _run_words(event: RunStarted | RunResumed | RunEnded | GoalJudged | Noticed) -> str:
+    match event:
+        case RunStarted():
+            return f"run {event.run} started: {len(event.tasks)} tasks in scope"
+        case RunResumed():
+            return f"run {event.run} goes on ({event.reason})"
+        case RunEnded():
+            return f"run {event.run} ended: {event.status.value}, exit {event.exit_code}"
+        case GoalJudged():
+            met = {True: "met", False: "not met", None: "not known"}[event.met]
+            return f"the goal's criteria: {met}"
+        case Noticed():
+            return f"{event.level}: {event.text}"
+        case _:
+            assert_never(event)
+
+
+def _task_words(
+    event: TaskClaimed
+    | StatusChanged
+    | TaskLanded
+    | TaskStopped
+    | DecisionRaised
+    | DecisionAnswered,
+) -> str:
+    match event:
+        case TaskClaimed():
+            return f"{'taken up again' if event.resumed else 'begun'}: {event.title}"
+        case StatusChanged():
+            return f"{event.old.value} -> {event.new.value} ({event.signal})"
+        case TaskLanded():
+            return f"landed as {event.commit[:10]} on {event.branch}, {event.files} files"
+        case TaskStopped():
+            return f"stopped after {event.steps} steps: {event.axis.value}, {event.reason}"
+        case DecisionRaised():
+            return f"decision {event.id} ({event.kind.value}): {event.question}"
+        case DecisionAnswered():
+            return f"decision {event.id} answered: {event.answer}"
+        case _:
+            assert_never(event)
+
+
+def _step_words(event: SandboxOpened | StepStarted | StepFinished | GateFinished) -> str:
+    match event:
+        case SandboxOpened():
+            return f"[{event.candidate}] sandbox open at {event.base[:10]}"
+        case StepStarted():
+            return f"[{event.candidate}] step {event.iteration}: {event.step_goal or 'the task'}"
+        case StepFinished():
+            exit_ = "" if event.exit is None else f", exit {event.exit}"
+            return f"[{event.candidate}] step {event.iteration} took {event.ms} ms{exit_}"
+        case GateFinished():
+            return f"[{event.candidate}] gate: {gate_line(event.checks)}"
+        case _:
+            assert_never(event)
+
+
+def _plan_words(event: PlanCreated | PlanRevised | TodoClosed | TodoReopened) -> str:
+    match event:
+        case PlanCreated():
+            return f"[{event.candidate}] plan of {len(event.todos)} todos"
+        case PlanRevised():
+            return f"[{event.candidate}] re-plan {event.replans}: {len(event.todos)} todos"
+        case TodoClosed():
+            return f"[{event.candidate}] todo closed: {event.summary or event.todo}"
+        case TodoReopened():
+            return f"[{event.candidate}] todo open again: {event.todo}"
+        case _:
+            assert_never(event)
+
+
+def _candidate_words(
+    event: MessageRejected | AssumptionRecorded | CandidateEnded | ForkResolved,
+) -> str:
+    match event:
+        case MessageRejected():
+            return f"[{event.candidate}] message rejected: {event.error}"
+        case AssumptionRecorded():
+            return f"[{event.candidate}] taken for granted: {event.text}"
+        case CandidateEnded():
+            why = f": {event.reason}" if event.reason else ""
+            return f"option {event.name} ended, {event.verdict.value}{why}"
+        case ForkResolved():
+            return f"option picked: {event.winner or 'none'} ({event.reason})"
+        case _:
+            assert_never(event)

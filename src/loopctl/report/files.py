@@ -1,0 +1,120 @@
+"""Keeps ``run.json``, ``report.md`` and ``report.html`` of a run current: a listener.
+
+A file that cannot be written (a full disk) is no fault of the run: the last good one stays, and
+:attr:`RunFiles.fault` says what happened.
+"""
+
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from threading import Lock
+from typing import Final
+
+from loopctl.events import (
+    AnyEvent,
+    DecisionRaised,
+    RunEnded,
+    RunResumed,
+    RunStarted,
+    TaskLanded,
+    TaskStopped,
+    parse,
+)
+from loopctl.report.account import account, title
+from loopctl.report.commands import Commands
+from loopctl.report.fold import advance, summarize
+from loopctl.report.html import to_html
+from loopctl.report.markdown import to_markdown
+from loopctl.report.summary import RunSummary, to_document
+
+_TURNING_POINTS: Final = (
+    RunStarted,
+    RunResumed,
+    TaskStopped,
+    TaskLanded,
+    DecisionRaised,
+    RunEnded,
+)
+
+
+class RunFiles:
+    """Writes the files of one run; called with each of its events."""
+
+    def __init__(self, folder: Path, commands: Commands | None = None) -> None:
+        """Remember where to write; nothing is read or written yet.
+
+        Args:
+            folder: ``.local/runs/<run_id>``.
+            commands: How commands are written for this reader.
+        """
+        self._folder = folder
+        self._commands = commands or Commands()
+        self._summary: RunSummary | None = None
+        self._lock = Lock()
+        self.fault: str | None = None
+
+    def __call__(self, event: AnyEvent) -> None:
+        """Take one event; write at the turning points of a run. Never raises for the disk."""
+        with self._lock:
+            if self._summary is None:
+                self._summary = summarize(_history(self._folder / "events.jsonl", event.seq))
+            self._summary = advance(self._summary, event)
+            if isinstance(event, _TURNING_POINTS):
+                self._write(self._summary)
+
+    def _write(self, summary: RunSummary) -> None:
+        try:
+            write_files(self._folder, summary, self._commands)
+        except OSError as exc:
+            self.fault = f"the report in {self._folder} could not be written: {exc.strerror or exc}"
+        else:
+            self.fault = None
+
+
+def write_files(folder: Path, summary: RunSummary, commands: Commands) -> None:
+    """Write the three files, each atomically, readable by their owner alone.
+
+    Raises:
+        OSError: One could not be written; the file that was there before is whole.
+    """
+    blocks = account(summary, commands)
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    replace_file(folder / "run.json", to_json(summary))
+    replace_file(folder / "report.md", to_markdown(blocks))
+    replace_file(folder / "report.html", to_html(blocks, title(summary)))
+
+
+def to_json(summary: RunSummary) -> str:
+    """Return the document of ``run.json`` as text: ASCII, so harmless wherever it is shown."""
+    return json.dumps(to_document(summary), indent=2) + "\n"
+
+
+def replace_file(path: Path, text: str) -> None:
+    """Write ``text`` beside ``path``, then rename it there; mode 0600.
+
+    Not synced to the disk: after a power failure the file is made again from the events.
+    """
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
+            file.write(text)
+        Path(name).replace(path)
+    except BaseException:
+        with suppress(OSError):
+            Path(name).unlink()
+        raise
+
+
+def _history(log: Path, before: int) -> Iterator[AnyEvent]:
+    """The events of earlier invocations; what cannot be read is left out of the report."""
+    if before <= 1:
+        return
+    with suppress(OSError), log.open("rb") as lines:
+        for line in lines:
+            with suppress(ValueError):
+                event = parse(line)
+                if event.seq < before:
+                    yield event
