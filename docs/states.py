@@ -1,4 +1,4 @@
-"""Draws how a task's status moves, from the table that decides it."""  # noqa: INP001 - docs/ is no package
+"""Draws how a task's status moves, from the table that decides it."""
 
 from collections import defaultdict
 

@@ -23,7 +23,7 @@ from loopctl.domain import (
     TaskId,
     Wait,
 )
-from loopctl.errors import UserError
+from loopctl.errors import MachineError, UserError
 from loopctl.manifest.toml import TomlManifest
 from loopctl.place import Place
 from loopctl.ports import ManifestFile, RunRecord
@@ -59,12 +59,17 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class LandedHere:
-    """What ``loop land`` did: the branch it moved, from where to where."""
+    """What ``loop land`` did: the branch it moved, from where to where.
+
+    Attributes:
+        files: Of a run with ``--wip``: the files that its diff was put onto; the branch stays.
+    """
 
     branch: str
     old: str
     new: str
     commits: int
+    files: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,7 +192,8 @@ class Project:
             LandingRefusedError: Nothing was changed; says why and what mends it.
             LeaseHeldError: A run is being driven now.
         """
-        return LandedHere(*self._launch(()).land())
+        done = self._launch(()).land()
+        return LandedHere(done.branch, done.old, done.new, done.commits, done.files)
 
     def kept(self) -> tuple[Kept, ...]:
         """Return the trees that are kept under refs."""

@@ -73,6 +73,17 @@ class _Plan:
     land: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """What was landed: a branch moved over some commits, or a diff put onto files."""
+
+    branch: str
+    old: str
+    new: str
+    commits: int
+    files: int = 0
+
+
 class Launch:
     """Drives runs of one checkout, one after the other.
 
@@ -126,11 +137,39 @@ class Launch:
                 ended.append(self._answer_run(stores, repository, run_id, mine))
             return max(ended, key=lambda end: _SEVERITY.index(end.exit_code))
 
-    def land(self) -> tuple[str, str, str, int]:
-        """Fast-forward the current branch: its name, from where, to where, by how many commits."""
+    def land(self) -> Landing:
+        """Take what landed onto the user's branch, or onto the files that a run was begun with.
+
+        Raises:
+            LandingRefusedError: Nothing was changed; says why.
+        """
         with ExitStack() as stack:
-            _, repository = self._open(stack)
-            return repository.fast_forward()
+            stores, repository = self._open(stack)
+            return self._land(stores, repository)
+
+    def _land(self, stores: Stores, repository: OwnedRepository) -> Landing:
+        tip = repository.integration()
+        head = repository.head()
+        wip = next(
+            (
+                record
+                for record in stores.runs.runs()
+                if record.is_wip
+                and tip is not None
+                and repository.is_within(record.base, tip)
+                and not repository.is_within(record.base, head)
+            ),
+            None,
+        )
+        if wip is None or tip is None:
+            done = repository.fast_forward()
+            return Landing(done.branch, done.old, done.new, done.commits)
+        base_tree, tree = repository.tree_of(wip.base), repository.tree_of(tip)
+        files = len(repository.changes(base_tree, tree))
+        repository.apply_to_checkout(base_tree, tree, base_tree)
+        repository.keep(naming.ref(wip.id, "integration", naming.MAIN), tree, head, "landed")
+        repository.retire_branch(tip)
+        return Landing(wip.branch, head, head, 0, files)
 
     def kept(self) -> tuple[tuple[str, str, bool], ...]:
         """Return the kept refs, their commits, and whether the same result has landed."""
@@ -173,6 +212,7 @@ class Launch:
             settings_json=self._place.loaded.json,
             settings_hash=self._place.loaded.hash,
             verify_cmd=options.verify_cmd,
+            is_wip=options.wip,
         )
         stores.runs.create_run(record)
         return _Plan(record, self._place.settings, manifest, start, options.scope, None, notices)
@@ -240,15 +280,22 @@ class Launch:
 
     def _start(self, repository: OwnedRepository, *, wip: bool) -> tuple[Sha, tuple[Noticed, ...]]:
         """Return the commit that a drive starts from, and what there is to say before it."""
-        if wip:
-            start, notice = repository.prepare_wip()
-        else:
-            start, notice = repository.prepare_branch()
+        start, notice = repository.prepare_branch()
+        if wip and start != repository.head():
+            raise UsageError(
+                f"--wip begins from your checkout, but {self._place.settings.land.branch} holds "
+                "results that are not landed yet; run `loop land` first"
+            )
         texts = [Noticed(text=notice, level="info")] if notice else []
-        changed = repository.uncommitted()
-        if changed and not wip:
-            count = f"{changed} uncommitted file{'s are' if changed > 1 else ' is'}"
-            texts.append(Noticed(text=f"{count} no part of this run; --wip takes them along"))
+        found = repository.uncommitted()
+        count = found.changed + found.untracked
+        files = f"{count} uncommitted file{'s' if count > 1 else ''} of the checkout"
+        if wip:
+            start = repository.snapshot_checkout()
+        if wip and count:
+            texts.append(Noticed(text=f"{files} taken along, below the run", level="info"))
+        elif count:
+            texts.append(Noticed(text=f"{files} not part of this run; --wip takes them along"))
         return start, (*texts, confinement_notice(self._place.settings))
 
     def _drive(
@@ -285,13 +332,13 @@ class Launch:
             should_land = plan.land or plan.settings.land.auto
             return drive.run.drive(
                 beginning,
-                lambda: self._land_here(repository, drive) if should_land else None,
+                lambda: self._land_here(stores, repository, drive) if should_land else None,
             )
 
-    def _land_here(self, repository: OwnedRepository, drive: Drive) -> str | None:
+    def _land_here(self, stores: Stores, repository: OwnedRepository, drive: Drive) -> str | None:
         """Fast-forward the user's branch at the end of a run; a refusal is a notice."""
         try:
-            return repository.fast_forward()[2]
+            return self._land(stores, repository).new
         except LoopctlError as exc:
             drive.log.append(Noticed(text=f"not landed on the current branch: {exc}"))
             return None

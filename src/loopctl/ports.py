@@ -476,6 +476,7 @@ class RunRecord:
     Attributes:
         settings_json: The settings frozen at its start.
         verify_cmd: Replaces the verify command of every task, where one was given.
+        is_wip: ``base`` is a snapshot of the checkout's uncommitted changes.
     """
 
     id: str
@@ -488,6 +489,7 @@ class RunRecord:
     settings_json: str
     settings_hash: str
     verify_cmd: str | None = None
+    is_wip: bool = False
     ended: str | None = None
 
 

@@ -212,6 +212,17 @@ class IntegrationBranch:
             "rename it or set [land] branch"
         )
 
+    def retire(self, tip: Sha) -> None:
+        """Take the branch away, by compare-and-swap.
+
+        Raises:
+            LandingRefusedError: It is not at ``tip`` any more, or is checked out.
+        """
+        if place := self._checked_out():
+            raise LandingRefusedError(f"{self.name} is checked out in {place}; it stays")
+        if self._users.run("update-ref", "--no-deref", "-d", self._ref, tip).returncode != 0:
+            raise self._moved(self.tip(), tip)
+
     def _moved(self, now: Sha | None, old: Sha | None) -> LandingRefusedError:
         found = f"at {now[:10]}" if now else "missing"
         expected = f"at {old[:10]}" if old else "missing"

@@ -208,6 +208,18 @@ class OwnedRepository:
         """
         return self._files().snapshot()
 
+    def is_within(self, commit: Sha, tip: Sha) -> bool:
+        """Return whether ``tip`` is ``commit`` or builds on it."""
+        return self._objects.is_ancestor(commit, tip)
+
+    def retire_branch(self, tip: Sha) -> None:
+        """Take the integration branch away where it is at ``tip``; its tree must be kept before.
+
+        Raises:
+            LandingRefusedError: It is elsewhere by now, or checked out.
+        """
+        self._branch.retire(tip)
+
     def apply_to_checkout(self, base_tree: str, tree: str, expected_tree: str) -> None:
         """Put the diff from ``base_tree`` to ``tree`` onto the checkout's files.
 
