@@ -135,14 +135,14 @@ def test_answer_can_be_pasted(asked: Decision, command: str) -> None:
 
 def test_commands_are_written_for_a_shell_that_stands_elsewhere(story: Story) -> None:
     commands = Commands(
-        program=("/opt/my env/loop",), directory="/tmp/a b", base_branch="main", manifest="/m.toml"
+        program=("/opt/my env/loop",), directory="/srv/a b", base_branch="main", manifest="/m.toml"
     )
-    assert commands.loop("land") == "'/opt/my env/loop' -C '/tmp/a b' land"
+    assert commands.loop("land") == "'/opt/my env/loop' -C '/srv/a b' land"
     assert shlex.split(commands.drive("T1")) == [
-        *("/opt/my env/loop", "-C", "/tmp/a b", "T1", "--manifest", "/m.toml"),
+        *("/opt/my env/loop", "-C", "/srv/a b", "T1", "--manifest", "/m.toml"),
     ]
     review = commands.review(summarize(story))
-    assert review == "git -C '/tmp/a b' log -p main..loop/integration"
+    assert review == "git -C '/srv/a b' log -p main..loop/integration"
 
 
 def test_review_counts_from_the_base_where_no_branch_is_checked_out(story: Story) -> None:
@@ -198,7 +198,7 @@ class _Tags(HTMLParser):
         super().__init__()
         self.seen: set[str] = set()
 
-    def handle_starttag(self, tag: str, attrs: object) -> None:
+    def handle_starttag(self, tag: str, attrs: object) -> None:  # noqa: ARG002 - its base's name
         self.seen.add(tag)
 
 

@@ -42,7 +42,7 @@ def test_files_are_for_their_owner_alone(tmp_path: Path, story: Story) -> None:
 
 
 def test_a_continued_run_keeps_its_history(tmp_path: Path, story: Story, number: Number) -> None:
-    again = [
+    again: list[AnyEvent] = [
         RunResumed(reason="resume", tasks=(("A1", "Fix imports"),)),
         RunEnded(status=RunStatus.COMPLETE, exit_code=0, head="c2" * 20),
     ]
