@@ -1,20 +1,45 @@
-"""The one place where concrete classes meet; what the command line calls.
+"""What the command line calls: a project, and what can be done with it.
 
 Opening a project reads files only: no process is started, neither git nor any model library is
-imported, so that ``loop status`` starts as fast as a bare command.
+imported, so that ``loop status`` starts as fast as a bare command. What a run needs beyond that
+is put together in ``assembly.py``, imported when the run begins.
 """
 
+import sys
+import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING, Final
 
-from loopctl.domain import Decision, Prospect, RunOptions, TaskId, Wait
-from loopctl.events import AnyEvent, RunEnded
+from loopctl import settings as setting
+from loopctl.domain import (
+    Decision,
+    Limits,
+    PolicyClass,
+    Prospect,
+    RunOptions,
+    RunStatus,
+    TaskId,
+    Wait,
+)
+from loopctl.errors import MachineError, UserError
+from loopctl.manifest.toml import TomlManifest
+from loopctl.place import Place
 from loopctl.ports import ManifestFile, RunRecord
 from loopctl.settings import Settings
+from loopctl.store import lease
 
-Listener = Callable[[AnyEvent], None]
+if TYPE_CHECKING:
+    from loopctl.assembly import Stores
+    from loopctl.events import AnyEvent, RunEnded
+    from loopctl.launch import Launch
+
+Listener = Callable[["AnyEvent"], None]
 """Called with every event, in order, after it is written; it must not raise."""
+
+MANIFEST: Final = "tasks/ACTIVE.toml"
+"""Where the manifest is, from the root of the checkout."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +59,17 @@ class Kept:
 
 @dataclass(frozen=True, slots=True)
 class LandedHere:
-    """What ``loop land`` did: the branch it moved, from where to where."""
+    """What ``loop land`` did: the branch it moved, from where to where.
+
+    Attributes:
+        files: Of a run with ``--wip``: the files that its diff was put onto; the branch stays.
+    """
 
     branch: str
     old: str
     new: str
     commits: int
+    files: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,62 +98,132 @@ class Tool:
 class Project:
     """A checkout with its settings, manifest and ``.local/``."""
 
-    checkout: Path
-    local: Path
-    settings: Settings
-    manifest: ManifestFile
+    def __init__(self, place: Place) -> None:
+        self.place = place
+        self.checkout: Path = place.checkout
+        self.local: Path = place.local
+        self.settings: Settings = place.settings
+        self.manifest: ManifestFile = place.file
 
-    def run(self, options: RunOptions, listeners: Sequence[Listener]) -> RunEnded:
-        """Drive the tasks in scope to the end of the run; carries on an interrupted run."""
-        raise NotImplementedError
+    def run(self, options: RunOptions, listeners: Sequence[Listener]) -> "RunEnded":
+        """Drive the tasks in scope to the end of the run; carries on an interrupted run.
 
-    def resume(self, run_id: str | None, listeners: Sequence[Listener]) -> RunEnded:
-        """Drive a run on; the newest one that has something left when none is named."""
-        raise NotImplementedError
+        Raises:
+            UserError: What stands in the way, before anything was begun.
+        """
+        return self._launch(listeners).run(options)
+
+    def resume(self, run_id: str | None, listeners: Sequence[Listener]) -> "RunEnded":
+        """Drive a run on; the newest one that has something left when none is named.
+
+        Raises:
+            UsageError: There is no such run.
+        """
+        return self._launch(listeners).resume(run_id)
+
+    def answer(self, answers: Sequence[Answer], listeners: Sequence[Listener]) -> "RunEnded":
+        """Record the answers, all or none, then drive the answered tasks and what waited.
+
+        Raises:
+            AnswerError: One of them does not fit.
+        """
+        from loopctl.engine import answers as engine
+
+        given = [
+            engine.Answer(one.decision_id, one.text, _limits(one.budget or {})) for one in answers
+        ]
+        return self._launch(listeners).answer(given)
 
     def decisions(self, *, open_only: bool = True) -> tuple[Decision, ...]:
-        """Return the decisions of all runs, oldest first."""
-        raise NotImplementedError
+        """Return the decisions of all runs, oldest first; the open ones are those that stand."""
+        from loopctl.engine.answers import open_decisions
 
-    def answer(self, answers: Sequence[Answer], listeners: Sequence[Listener]) -> RunEnded:
-        """Record the answers, all or none, then drive the answered tasks and what waited."""
-        raise NotImplementedError
+        stores = self._stores()
+        if stores is None:
+            return ()
+        with stores:
+            decisions = stores.decisions.decisions()
+        return open_decisions(decisions, self.manifest.load()) if open_only else decisions
 
     def prospects(self, options: RunOptions) -> tuple[tuple[Prospect, ...], tuple[Wait, ...]]:
         """Return what would run, in order, and why each other task in scope would not."""
-        raise NotImplementedError
+        from loopctl.manifest.prospects import prospects
+
+        return prospects(
+            self.manifest.load(),
+            options.scope,
+            default_worker=self.settings.loop.worker,
+            policy=lambda _task: PolicyClass.REVERSIBLE,
+        )
 
     def runs(self) -> tuple[RunRecord, ...]:
         """Return all runs, newest first; one whose owner is dead reads ``interrupted``."""
-        raise NotImplementedError
+        stores = self._stores()
+        if stores is None:
+            return ()
+        with stores:
+            records = stores.runs.runs()
+        owner = self.owner()
+        return tuple(
+            replace(record, status=RunStatus.INTERRUPTED)
+            if record.status is RunStatus.RUNNING and (owner is None or owner[1] != record.id)
+            else record
+            for record in records
+        )
 
-    def events(self, run_id: str) -> Iterable[AnyEvent]:
+    def events(self, run_id: str) -> Iterable["AnyEvent"]:
         """Return all events of a run so far."""
-        raise NotImplementedError
+        from loopctl.store.eventlog import read_events
+
+        return read_events(self.run_folder(run_id))
 
     def run_folder(self, run_id: str) -> Path:
         """Return ``.local/runs/<run_id>``."""
-        raise NotImplementedError
+        return self.place.run_folder(run_id)
 
     def owner(self) -> tuple[int, str] | None:
         """Return pid and run of the process that drives this repository now, if one does."""
-        raise NotImplementedError
+        return lease.owner(self.local)
 
     def land(self) -> LandedHere:
-        """Fast-forward the current branch to the integration branch, or refuse with the reason."""
-        raise NotImplementedError
+        """Fast-forward the current branch to the integration branch, or refuse with the reason.
+
+        Raises:
+            LandingRefusedError: Nothing was changed; says why and what mends it.
+            LeaseHeldError: A run is being driven now.
+        """
+        done = self._launch(()).land()
+        return LandedHere(done.branch, done.old, done.new, done.commits, done.files)
 
     def kept(self) -> tuple[Kept, ...]:
         """Return the trees that are kept under refs."""
-        raise NotImplementedError
+        if not self.local.is_dir():
+            return ()
+        return tuple(Kept(*entry) for entry in self._launch(()).kept())
 
     def recover(self, ref: str, branch: str) -> str:
-        """Bring a kept tree back as a branch of the user's repository; return its commit."""
-        raise NotImplementedError
+        """Bring a kept tree back as a branch of the user's repository; return its commit.
+
+        Raises:
+            RepositoryError: There is no such ref, or the branch exists.
+        """
+        return self._launch(()).recover(ref, branch)
 
     def title(self, task: TaskId) -> str:
         """Return a task's title, its id where the manifest does not know it."""
-        raise NotImplementedError
+        titles = {entry.id: entry.title for entry in self.manifest.load().tasks}
+        return titles.get(task, task)
+
+    def _launch(self, listeners: Sequence[Listener]) -> "Launch":
+        from loopctl.launch import Launch
+
+        return Launch(self.place, listeners)
+
+    def _stores(self) -> "Stores | None":
+        """Return the stores where there are any; looking at a project makes none."""
+        from loopctl.assembly import DATABASE, Stores
+
+        return Stores(self.local) if (self.local / DATABASE).exists() else None
 
 
 def open_project(
@@ -140,12 +240,44 @@ def open_project(
         RepositoryError: There is no checkout around it.
         SettingsError: A settings source has faults; all of them.
     """
-    raise NotImplementedError
+    from loopctl.sandbox.checkout import find_checkout
+
+    if not directory.is_dir():
+        raise UserError(f"{directory} is no folder; name one with -C")
+    checkout = find_checkout(directory)
+    path = directory / manifest if manifest is not None else checkout / MANIFEST
+    env = setting.environment()
+    loaded = setting.load(checkout, overrides or {}, env)
+    inside = _inside(path, checkout)
+    file = TomlManifest(path, inside or str(path))
+    return Project(Place(checkout, checkout / ".local", env, loaded, file, inside))
+
+
+def _inside(path: Path, checkout: Path) -> str:
+    """Return the path below the checkout, with slashes; empty where it is outside."""
+    try:
+        return path.resolve().relative_to(checkout.resolve()).as_posix()
+    except ValueError:
+        return ""
+
+
+def _limits(budget: Mapping[str, float]) -> Limits:
+    whole = {name: int(value) for name, value in budget.items() if name in {"tokens", "loops"}}
+    return Limits(**{**budget, **whole})  # type: ignore[arg-type]
 
 
 def tools() -> tuple[Tool, ...]:
     """Return python, git and what confines a sandbox, as found; starts processes."""
-    raise NotImplementedError
+    from loopctl.sandbox.confine import Unconfined
+    from loopctl.sandbox.git import git_version
+
+    version = ".".join(str(part) for part in sys.version_info[:3])
+    try:
+        git = Tool("git", git_version(setting.environment().get("PATH", "")), is_usable=True)
+    except MachineError as exc:
+        git = Tool("git", str(exc), is_usable=False)
+    confinement = Tool("confinement", Unconfined().describe(), is_usable=True)
+    return (Tool("python", version, is_usable=True), git, confinement)
 
 
 def create_demo(folder: Path | None) -> Path:
@@ -154,4 +286,9 @@ def create_demo(folder: Path | None) -> Path:
     Raises:
         UserError: The folder is in use, or a tool that the demo's tasks need is missing.
     """
-    raise NotImplementedError
+    from loopctl.demo.create import create_project
+    from loopctl.sandbox.git import in_folder
+
+    place = folder if folder is not None else Path(tempfile.mkdtemp(prefix="loop-demo-"))
+    create_project(place, sys.executable, in_folder(place, setting.environment().get("PATH", "")))
+    return place

@@ -211,7 +211,9 @@ class CheckResult:
         vacuous: It passes at the base as well.
         counts: Of a pytest verify, on the candidate.
         base_counts: Of a pytest verify, on the base.
-        signature: Of failing type checks: equal for equal errors.
+        findings: What was red, sorted, one line each: node ids of failed tests; type errors
+            without their line numbers. Of a check whose blame is ``introduced`` only the new.
+        signature: Equal for equal type errors; empty where there were none.
     """
 
     check: Check
@@ -226,6 +228,7 @@ class CheckResult:
     vacuous: bool = False
     counts: TestCounts | None = None
     base_counts: TestCounts | None = None
+    findings: tuple[str, ...] = ()
     signature: str = ""
 
 

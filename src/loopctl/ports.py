@@ -33,8 +33,8 @@ from loopctl.domain import (
 from loopctl.events import AnyEvent
 from loopctl.plan import Budget, Checkpoint
 
-Emit = Callable[[AnyEvent], object]
-"""Append an event; returns once it is written."""
+Emit = Callable[[AnyEvent], AnyEvent]
+"""Append an event; returns it as written, numbered and stamped, once it is written."""
 
 
 Describe = Callable[[GateResult], str]
@@ -476,6 +476,7 @@ class RunRecord:
     Attributes:
         settings_json: The settings frozen at its start.
         verify_cmd: Replaces the verify command of every task, where one was given.
+        is_wip: ``base`` is a snapshot of the checkout's uncommitted changes.
     """
 
     id: str
@@ -488,6 +489,7 @@ class RunRecord:
     settings_json: str
     settings_hash: str
     verify_cmd: str | None = None
+    is_wip: bool = False
     ended: str | None = None
 
 

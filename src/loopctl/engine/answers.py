@@ -18,7 +18,7 @@ from loopctl.errors import AnswerError
 from loopctl.events import DecisionAnswered
 from loopctl.ports import Brain, DecisionStore, Emit
 
-REJECTED: Final = "rejected"
+REJECTED: Final = "reject"
 """The answer that leaves a task as it is."""
 
 _ASKING: Final = frozenset({TaskStatus.NEEDS_HUMAN, TaskStatus.BLOCKED})
@@ -88,16 +88,19 @@ def check(answers: Sequence[Answer], decisions: Sequence[Decision]) -> tuple[Dec
     return tuple(fitting)
 
 
-def record(
-    answers: Sequence[Answer], store: DecisionStore, emit: Emit, brain: Brain, now: str
-) -> tuple[Decision, ...]:
-    """Return the decisions with their answers, written to the store, the events, the capsule."""
-    recorded: list[Decision] = []
-    for answer in answers:
-        decision = store.answer_decision(answer.decision_id, answer.text, now, answer.raised)
+def record(answers: Sequence[Answer], store: DecisionStore, now: str) -> tuple[Decision, ...]:
+    """Return the decisions with their answers, written to the store."""
+    return tuple(
+        store.answer_decision(answer.decision_id, answer.text, now, answer.raised)
+        for answer in answers
+    )
+
+
+def announce(recorded: Sequence[Decision], emit: Emit, brain: Brain) -> None:
+    """Put recorded answers into the events, and into the capsule that the tasks go on from."""
+    for decision in recorded:
         task = None if decision.task == GOAL else decision.task
-        emit(DecisionAnswered(task=task, id=decision.id, answer=answer.text))
-        recorded.append(decision)
+        emit(DecisionAnswered(task=task, id=decision.id, answer=decision.answer or ""))
     words = {decision.question: decision.answer for decision in recorded}
     brain.update(
         lambda capsule: replace(
@@ -108,7 +111,6 @@ def record(
             ),
         )
     )
-    return tuple(recorded)
 
 
 def freed(recorded: Sequence[Decision], decisions: Sequence[Decision]) -> tuple[TaskId, ...]:

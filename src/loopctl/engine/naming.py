@@ -1,5 +1,6 @@
 """Names that must be unique and that git or a file system must accept."""
 
+import hashlib
 import re
 import secrets
 from datetime import datetime
@@ -9,6 +10,7 @@ MAIN: Final = "main"
 """The candidate of a task without options."""
 
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]|\.(?=\.|$|lock)|^[.-]")
+_PLAIN: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 
 def run_id(moment: datetime) -> str:
@@ -22,8 +24,10 @@ def part(name: str) -> str:
 
 
 def sandbox(run: str, task: str, candidate: str) -> str:
-    """Return the name of a candidate's worktree."""
-    return f"{run}-{part(task)}-{part(candidate)}"
+    """Return the name of a candidate's worktree: readable, short, and no other one's."""
+    digest = hashlib.sha256(f"{len(task)}:{task}{candidate}".encode()).hexdigest()[:8]
+    words = "-".join(_PLAIN.sub("_", word)[:24] for word in (task, candidate))
+    return f"{run}-{words}-{digest}"
 
 
 def ref(run: str, task: str, candidate: str) -> str:

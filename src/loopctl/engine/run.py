@@ -3,16 +3,19 @@
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal, cast
 
 from loopctl.clock import stamp
 from loopctl.domain import Decision, RunStatus, Scope, Sha, TaskId, TaskStatus
 from loopctl.engine import recovery
+from loopctl.engine.answers import announce
 from loopctl.engine.board import Board
 from loopctl.engine.criteria import Judged, judge_goal
 from loopctl.engine.driver import GOAL, Driver
 from loopctl.engine.landing import Landing
 from loopctl.engine.outcome import outcome
 from loopctl.engine.taskrun import RunContext
+from loopctl.engine.transitions import Signal
 from loopctl.events import DecisionRaised, Noticed, RunEnded, RunResumed, RunStarted
 from loopctl.ports import DecisionStore, RunRecord, RunStore
 
@@ -29,13 +32,17 @@ class Beginning:
         scope: Of the run as it was started.
         notices: What the user should know before the first step.
         unfinished: Ids of the runs that a dead process left.
+        answered: Decisions that were answered just now.
+        freed: Tasks that those answers set free.
     """
 
-    reason: str | None
+    reason: Literal["answer", "resume", "crash"] | None
     tasks: tuple[tuple[TaskId, str], ...]
     scope: Scope
     notices: Sequence[Noticed] = ()
     unfinished: Sequence[str] = ()
+    answered: Sequence[Decision] = ()
+    freed: Sequence[TaskId] = ()
 
 
 class Run:
@@ -83,6 +90,7 @@ class Run:
         return self._end(beginning, land_here)
 
     def _begin(self, beginning: Beginning) -> None:
+        statuses = tuple(self._board.statuses(task for task, _ in beginning.tasks).items())
         if beginning.reason is None:
             self._tools.emit(
                 RunStarted(
@@ -92,14 +100,20 @@ class Run:
                     scope=beginning.scope,
                     tasks=beginning.tasks,
                     settings_hash=self._record.settings_hash,
+                    statuses=statuses,
                 )
             )
         else:
             self._tools.emit(
-                RunResumed.model_validate({"reason": beginning.reason, "tasks": beginning.tasks})
+                RunResumed(reason=beginning.reason, tasks=beginning.tasks, statuses=statuses)
             )
         for notice in beginning.notices:
             self._tools.emit(notice)
+        if beginning.answered:
+            announce(beginning.answered, self._tools.emit, self._tools.brain)
+        for task, status in self._board.statuses(beginning.freed).items():
+            if status in _ASKING:
+                self._board.signal(task, Signal.ANSWERED)
 
     def _repeat_decisions(self, beginning: Beginning) -> None:
         """Put the questions that earlier runs left open into this run's report too."""
@@ -147,10 +161,10 @@ class Run:
             waits=self._driver.waits(),
             landed_here=None if is_interrupted else land_here(),
         )
-        self._tools.emit(ended)
+        written = self._tools.emit(ended)
         now = stamp(self._tools.clock.now())
         self._runs.set_run_status(self._record.id, status, now)
-        return ended
+        return cast("RunEnded", written)
 
     def _judge_goal(self, beginning: Beginning, statuses: dict[TaskId, TaskStatus]) -> Judged:
         """Look at the goal where the whole manifest was asked for and all of it is settled."""

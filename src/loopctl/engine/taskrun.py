@@ -22,6 +22,7 @@ from loopctl.domain import (
 )
 from loopctl.engine import forks, naming, questions
 from loopctl.engine.planloop import PlanLoop
+from loopctl.engine.progress import StallLimits
 from loopctl.engine.work import Ended, Tools, Work
 from loopctl.events import CandidateEnded, ForkResolved, SandboxOpened
 from loopctl.plan import Budget, Plan, PlanStatus, TodoStatus, single_todo
@@ -64,7 +65,11 @@ class TaskRun:
 
     def __init__(self, context: RunContext, task: Task, start: Start) -> None:
         self._context = context
-        self._tools = context.tools
+        self._settings = context.settings.for_mode(task.mode or context.settings.loop.mode)
+        stall = self._settings.stall
+        self._tools = replace(
+            context.tools, stall=StallLimits(stall.window, stall.replan_cap, stall.stuck_steps)
+        )
         self._task = _as_answered(task, start.answers)
         self._start = start
 
@@ -84,7 +89,7 @@ class TaskRun:
         return self._compete(options)
 
     def _compete(self, options: tuple[Option, ...]) -> Ended:
-        width = self._context.settings.sandbox.beam_width
+        width = self._settings.sandbox.beam_width
         with ThreadPoolExecutor(width, thread_name_prefix=self._task.id) as pool:
             scored = list(pool.map(lambda option: self._score(option, len(options)), options))
         winner = forks.pick(scored)
@@ -124,20 +129,14 @@ class TaskRun:
         base, tree = self._origin(session)
         label = naming.sandbox(run_id, task.id, name)
         with closing(self._tools.repository.open_sandbox(label, base, tree)) as sandbox:
-            self._tools.emit(
-                SandboxOpened(
-                    task=task.id,
-                    candidate=name,
-                    base=base,
-                    tree=tree or self._tools.repository.tree_of(base),
-                )
-            )
+            self._tools.emit(SandboxOpened(task=task.id, candidate=name, base=base, tree=tree))
             work = Work(
                 task=task,
                 goal=self._context.goal,
                 run_id=run_id,
                 session=session,
                 plan=plan,
+                tree=tree,
                 ref=naming.ref(run_id, task.id, name),
                 option=option,
                 observation=self._observation(session),
@@ -149,16 +148,26 @@ class TaskRun:
             )
 
     def _worker(self) -> Worker:
-        return self._context.workers[self._task.worker or self._context.settings.loop.worker]
+        return self._context.workers[self._task.worker or self._settings.loop.worker]
 
-    def _origin(self, session: SessionRecord) -> tuple[Sha, str | None]:
-        """Return commit and tree of the worktree: new, as left, or carried onto a moved head."""
-        checkpoint = session.checkpoint
+    def _origin(self, session: SessionRecord) -> tuple[Sha, str]:
+        """Return commit and tree of the worktree: new, carried onto the head, or as it was left.
+
+        Work that goes on is put onto the present head where its diff applies there, so that it is
+        judged once and where it will land.
+        """
+        repository, head = self._tools.repository, self._start.head
         if self._start.returned is not None:
-            return self._start.head, self._start.tree
-        if checkpoint is not None and checkpoint.base:
+            return head, self._start.tree or repository.tree_of(head)
+        checkpoint = session.checkpoint
+        if checkpoint is None or not checkpoint.base:
+            return head, repository.tree_of(head)
+        if checkpoint.base == head:
+            return head, checkpoint.tree
+        carried = repository.carry(checkpoint.base, checkpoint.tree, head)
+        if carried.tree is None:
             return Sha(checkpoint.base), checkpoint.tree
-        return session.base, None
+        return head, carried.tree
 
     def _observation(self, session: SessionRecord) -> str:
         if self._start.returned is not None:
@@ -186,9 +195,9 @@ class TaskRun:
 
     def _budget(self) -> Budget:
         caps = self._task.budget
-        defaults = self._context.settings.budget
+        defaults = self._settings.budget
         wall_s = defaults.wall_s if caps.wall_s is None else caps.wall_s
-        spends = (self._task.worker or self._context.settings.loop.worker) != "command"
+        spends = (self._task.worker or self._settings.loop.worker) != "command"
         return Budget(
             loops_max=defaults.loops if caps.loops is None else caps.loops,
             tokens_max=(defaults.task_tokens if caps.tokens is None else caps.tokens)
@@ -200,23 +209,22 @@ class TaskRun:
 
     def _set_up(self, sandbox: Sandbox, work: Work) -> Ended | None:
         """Run ``setup_cmd``; a machine on which it fails is a decision, not a failure."""
-        command = self._context.settings.sandbox.setup_cmd
+        command = self._settings.sandbox.setup_cmd
         if not command:
             return None
-        result = sandbox.run(command, timeout_s=self._context.settings.gate.timeout_s)
+        result = sandbox.run(command, timeout_s=self._settings.gate.timeout_s)
         if result.returncode == 0:
             return None
         tail = result.stdout[-2048:].decode("utf-8", "replace").strip()
         what = f"setup_cmd `{command}` ended with exit code {result.returncode}: {tail}."
         draft = questions.environment(self._task, what)
-        checkpoint = work.session.checkpoint
         return Ended(
             candidate=work.session.candidate,
             stop=StopReason(Axis.DEFER, draft.kind),
-            tree=checkpoint.tree if checkpoint else self._tools.repository.tree_of(sandbox.base),
+            tree=work.tree,
             base=sandbox.base,
             plan=work.plan,
-            ref=work.ref,
+            ref=work.ref if work.session.checkpoint is not None else "",
             drafts=(draft,),
         )
 

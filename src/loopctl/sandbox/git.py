@@ -6,9 +6,10 @@ Where the user's repository has to be asked or moved, the same flags take away i
 signers, pagers and helpers.
 """
 
+import os
 import re
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -254,3 +255,26 @@ def global_config_text(*directories: Path) -> str:
         quoted = str(directory).replace("\\", "\\\\").replace('"', '\\"')
         lines.append(f'\tdirectory = "{quoted}"')
     return "\n".join(lines) + "\n"
+
+
+def git_version(path: str) -> str:
+    """Return the version of the git on ``path``.
+
+    Raises:
+        MachineError: It is missing or too old.
+    """
+    require_git(Git(path, None))
+    return ".".join(str(number) for number in _versions[path])
+
+
+def in_folder(folder: Path, path: str) -> Callable[[Sequence[str]], str]:
+    """Return git in a new folder that nobody works in yet: runs it, returns what it says."""
+    git = Git(path, Path(os.devnull))
+
+    def run(args: Sequence[str]) -> str:
+        result = git.run(*args, cwd=folder)
+        if result.returncode != 0:
+            raise git.error(tuple(args), result)
+        return result.stdout.decode(errors="surrogateescape")
+
+    return run

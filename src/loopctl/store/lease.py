@@ -13,9 +13,21 @@ from loopctl.errors import LeaseHeldError
 FILE_NAME: Final = "lease.json"
 
 
+class Lease:
+    """Held by this process; the kernel gives it up when the process ends, however it does."""
+
+    def __init__(self, file: int) -> None:
+        self._file = file
+
+    def name_run(self, run_id: str) -> None:
+        """Tell others which run this process drives now."""
+        os.ftruncate(self._file, 0)
+        os.pwrite(self._file, json.dumps({"pid": os.getpid(), "run": run_id}).encode(), 0)
+
+
 @contextlib.contextmanager
-def hold(local: Path, run_id: str) -> Iterator[None]:
-    """Hold the repository's lease; the kernel gives it up when the process ends, however it does.
+def hold(local: Path) -> Iterator[Lease]:
+    """Hold the repository's lease.
 
     Raises:
         LeaseHeldError: Another process has it; names it.
@@ -26,9 +38,9 @@ def hold(local: Path, run_id: str) -> Iterator[None]:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as exc:
             raise LeaseHeldError(*_read(file)) from exc
-        os.ftruncate(file, 0)
-        os.pwrite(file, json.dumps({"pid": os.getpid(), "run": run_id}).encode(), 0)
-        yield
+        lease = Lease(file)
+        lease.name_run("")
+        yield lease
         os.ftruncate(file, 0)
     finally:
         os.close(file)

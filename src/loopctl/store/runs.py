@@ -20,7 +20,7 @@ class SqliteRuns:
         with self._database.write() as connection:
             connection.execute(
                 "INSERT INTO runs (id, status, goal, base, branch, started, scope, verify_cmd,"
-                " settings, settings_hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                " is_wip, settings, settings_hash) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     record.id,
                     record.status,
@@ -30,6 +30,7 @@ class SqliteRuns:
                     record.started,
                     json.dumps(asdict(record.scope)),
                     record.verify_cmd,
+                    record.is_wip,
                     record.settings_json,
                     record.settings_hash,
                 ),
@@ -69,6 +70,7 @@ def _record(row: sqlite3.Row) -> RunRecord:
             with_deps=scope["with_deps"],
         ),
         verify_cmd=row["verify_cmd"],
+        is_wip=bool(row["is_wip"]),
         settings_json=row["settings"],
         settings_hash=row["settings_hash"],
     )

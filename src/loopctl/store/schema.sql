@@ -17,6 +17,7 @@ CREATE TABLE runs (
     ended         TEXT,
     scope         TEXT NOT NULL,
     verify_cmd    TEXT,
+    is_wip        INTEGER NOT NULL,
     settings      TEXT NOT NULL,
     settings_hash TEXT NOT NULL
 ) STRICT;

@@ -4,7 +4,6 @@ from dataclasses import dataclass
 import pytest
 
 from loopctl.domain import Goal, Kind, Task, TaskId
-from loopctl.engine.progress import StallLimits
 from loopctl.engine.taskrun import RunContext, Start, TaskRun
 from loopctl.engine.work import Ended, Tools
 from loopctl.events import AnyEvent
@@ -34,7 +33,6 @@ class Bench:
     settings: Settings
 
     def tools(self) -> Tools:
-        stall = self.settings.stall
         return Tools(
             gate=self.gate,
             repository=self.repository,
@@ -43,7 +41,6 @@ class Bench:
             clock=self.clock,
             emit=self.log.emit,
             describe=lambda result: f"gate: {result.checks[-1].reason}",
-            stall=StallLimits(stall.window, stall.replan_cap, stall.stuck_steps),
         )
 
     def context(self, worker: ScriptedWorker) -> RunContext:

@@ -1,0 +1,221 @@
+"""Puts the parts of one drive together: concrete classes behind the engine's ports.
+
+Everything that starts a process or opens the store is made here, when a run begins, so that
+``bootstrap.py`` can open a project by reading files alone.
+"""
+
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import replace
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from loopctl.clock import Clock, SystemClock
+from loopctl.context.brain import LocalBrain
+from loopctl.domain import Goal, Manifest, Scope, Sha, Task, TaskId
+from loopctl.engine.board import Board
+from loopctl.engine.driver import Driver
+from loopctl.engine.landing import Landing
+from loopctl.engine.run import Run
+from loopctl.engine.taskrun import RunContext
+from loopctl.engine.work import Tools
+from loopctl.errors import MachineError
+from loopctl.events import AnyEvent, Noticed
+from loopctl.judges.evidence import observation
+from loopctl.judges.gate import code_gate
+from loopctl.manifest.frontier import Frontier
+from loopctl.place import Place
+from loopctl.ports import RunRecord, Worker
+from loopctl.sandbox.confine import Unconfined
+from loopctl.sandbox.repository import OwnedRepository
+from loopctl.settings import Settings
+from loopctl.store.database import open_database
+from loopctl.store.decisions import SqliteDecisions
+from loopctl.store.eventlog import JsonLinesEventLog
+from loopctl.store.runs import SqliteRuns
+from loopctl.store.sessions import SqliteSessions
+from loopctl.store.verdicts import SqliteVerdicts
+from loopctl.worker.command import CommandWorker
+
+DATABASE: Final = "loop.db"
+
+
+def workers() -> Mapping[str, Worker]:
+    """Return the workers that this version has, by name."""
+    return {"command": CommandWorker()}
+
+
+def why_unworkable(task: Task, settings: Settings) -> str | None:
+    """Return why a task cannot be worked on with what is configured; ``None`` where it can."""
+    worker = task.worker or settings.loop.worker
+    if worker in workers():
+        return None
+    return (
+        f"{task.id} needs the worker {worker!r}, which this version does not have; give it a "
+        'command and worker = "command"'
+    )
+
+
+class Stores(AbstractContextManager["Stores"]):
+    """The stores of one checkout, over one connection."""
+
+    def __init__(self, local: Path) -> None:
+        self._database = open_database(local / DATABASE)
+        self.runs = SqliteRuns(self._database)
+        self.sessions = SqliteSessions(self._database)
+        self.decisions = SqliteDecisions(self._database)
+        self.verdicts = SqliteVerdicts(self._database)
+
+    def __enter__(self) -> Self:
+        """Return the stores."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the connection."""
+        self._database.close()
+
+
+def open_repository(
+    place: Place, settings: Settings, cancel: threading.Event | None = None
+) -> OwnedRepository:
+    """Return the harness's own repository beside the user's.
+
+    Raises:
+        RepositoryError: The user's repository cannot be worked on; says why.
+        MachineError: git is missing or too old, or confinement is required and there is none.
+    """
+    if settings.sandbox.confine == "require":
+        raise MachineError(
+            'sandbox.confine = "require", and this version has no confinement; commands would '
+            'run as you. Set it to "auto" to run them so, with a warning in the report'
+        )
+    return OwnedRepository(
+        place.checkout,
+        place.local,
+        branch=settings.land.branch,
+        share=settings.sandbox.share,
+        env=place.env,
+        cancel=cancel,
+        confinement=Unconfined(),
+    )
+
+
+def confinement_notice(settings: Settings) -> Noticed:
+    """Return what the report says about confinement."""
+    asked = ", as asked for (--no-sandbox)" if settings.sandbox.confine == "off" else ""
+    what = Unconfined().describe()
+    return Noticed(text=f"commands and gates run with {what}{asked}: they can do what you can")
+
+
+class Drive(AbstractContextManager["Drive"]):
+    """One drive of one run: its events, board, landing and driver, made from the parts.
+
+    Args:
+        place: Where.
+        record: The run; in the store already.
+        manifest: As it was when the drive began.
+        tasks: The ids that are driven; others of the manifest are left alone.
+        start: The commit that new worktrees are made from.
+        cancel: Set when the user asks the run to stop.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        record: RunRecord,
+        settings: Settings,
+        stores: Stores,
+        repository: OwnedRepository,
+        *,
+        manifest: Manifest,
+        start: Sha,
+        scope: Scope | None,
+        listeners: Sequence[Callable[[AnyEvent], None]],
+        cancel: threading.Event,
+        report_fault: Callable[[BaseException], str],
+    ) -> None:
+        clock: Clock = SystemClock()
+        folder = place.run_folder(record.id)
+        self._closing = ExitStack()
+        self.log = JsonLinesEventLog(folder, record.id, clock, listeners)
+        self._closing.callback(self.log.close)
+        self.brain = LocalBrain(folder, record.goal)
+        gate = code_gate(
+            repository,
+            stores.verdicts,
+            settings.gate,
+            clock=clock,
+            setup_cmd=settings.sandbox.setup_cmd,
+            manifest=place.manifest_in_tree,
+        )
+        tools = Tools(
+            gate=gate,
+            repository=repository,
+            sessions=stores.sessions,
+            brain=self.brain,
+            clock=clock,
+            emit=self.log.append,
+            describe=observation,
+        )
+        goal = Goal(text=record.goal, done_when=manifest.goal.done_when)
+        context = RunContext(record.id, goal, settings, tools, workers())
+        board = Board(place.file, manifest, self.log.append)
+        landing = Landing(tools, record.id, record.branch, start, repository.integration())
+        driver = Driver(
+            context,
+            board,
+            landing,
+            stores.decisions,
+            make_frontier=lambda now: _frontier(now, scope, record.verify_cmd),
+            workable=lambda task: why_unworkable(task, settings),
+            cancel=cancel,
+            report_fault=report_fault,
+        )
+        self.run = Run(
+            record,
+            context,
+            board,
+            landing,
+            driver,
+            runs=stores.runs,
+            decisions=stores.decisions,
+            cancel=cancel,
+        )
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the event log."""
+        self._closing.close()
+
+
+def _frontier(manifest: Manifest, scope: Scope | None, verify_cmd: str | None) -> Frontier:
+    """Return the frontier of what is driven; with no scope, of nothing.
+
+    A task that has left the manifest during the run is left out of the scope.
+    """
+    if scope is None:
+        return Frontier(replace(manifest, tasks=()))
+    if verify_cmd is not None:
+        tasks = tuple(replace(task, verify_cmd=verify_cmd) for task in manifest.tasks)
+        manifest = replace(manifest, tasks=tasks)
+    if scope.is_whole:
+        return Frontier(manifest)
+    known: set[TaskId] = {task.id for task in manifest.tasks}
+    areas = {area for task in manifest.tasks for area in task.area}
+    left = replace(
+        scope,
+        ids=tuple(task for task in scope.ids if task in known),
+        areas=tuple(area for area in scope.areas if area in areas),
+    )
+    return Frontier(replace(manifest, tasks=()) if left.is_whole else manifest, left)

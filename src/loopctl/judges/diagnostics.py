@@ -1,0 +1,74 @@
+"""Type errors read from a checker's output as (file, code, message): no line numbers.
+
+One reader serves all checkers, for their one-line formats are told apart by their shape:
+
+* mypy: ``a.py:3: error: Message  [code]``, with or without a column;
+* ty: ``a.py:3:5: error[code] Message``;
+* pyright: ``  /path/a.py:3:5 - error: Message (code)``;
+* tsc: ``a.ts(3,5): error TS2322: Message``, or without a place;
+* cargo: ``src/a.rs:3:5: error[E0308]: Message``;
+* go vet: ``./a.go:3:5: Message`` or ``vet: ./a.go:3:5: Message``.
+"""
+
+import re
+from typing import Final
+
+_PLACE: Final = r"(?P<file>[^\s:()][^:()\n]*?)"
+_SHAPES: Final = tuple(
+    re.compile(shape)
+    for shape in (
+        rf"{_PLACE}:\d+(?::\d+)?(?::\d+:\d+)?: error: (?P<message>.*?)(?:\s+\[(?P<code>[\w-]+)\])?",
+        rf"{_PLACE}:\d+:\d+: (?:error|fatal)\[(?P<code>[\w-]+)\]:? (?P<message>.*)",
+        rf"\s*{_PLACE}:\d+:\d+ - error: (?P<message>.*?)(?:\s+\((?P<code>report\w+)\))?",
+        r"(?P<file>[^\s(][^(\n]*)\(\d+,\d+\): error (?P<code>TS\d+): (?P<message>.*)",
+        r"(?P<file>)error (?P<code>TS\d+): (?P<message>.*)",
+        r"(?:vet: )?(?P<file>[^\s:][^:\n]*\.go):\d+(?::\d+)?: (?P<code>)(?P<message>.*)",
+        rf"{_PLACE}: error: (?P<message>.*?)(?:\s+\[(?P<code>[\w-]+)\])?",
+    )
+)
+_NUMBERS: Final = (
+    (re.compile(r"\bline \d+"), "line N"),
+    (re.compile(r"\(\d+,\d+\)"), "(N,N)"),
+    (re.compile(r":\d+(?::\d+)?\b"), ":N"),
+)
+_VOLATILE: Final = re.compile(r"\d+(?:\.\d+)?")
+
+
+def findings(text: str, root: str = "") -> tuple[str, ...]:
+    """Return each error as ``file: code: message``, sorted; equal ones as often as they stand.
+
+    Args:
+        text: A checker's output, printable.
+        root: Where the checkout is; taken off absolute paths below it.
+    """
+    found = (_finding(line.rstrip(), root) for line in text.splitlines())
+    return tuple(sorted(finding for finding in found if finding))
+
+
+def _finding(line: str, root: str) -> str:
+    for shape in _SHAPES:
+        match = shape.fullmatch(line)
+        if match is not None:
+            file, code, message = match["file"], match["code"] or "", match["message"]
+            return f"{_relative(file, root)}: {code}: {_steady(_relative(message, root))}"
+    return ""
+
+
+def _relative(text: str, root: str) -> str:
+    return (text.replace(f"{root}/", "") if root else text).removeprefix("./")
+
+
+def _steady(message: str) -> str:
+    for pattern, stands_for in _NUMBERS:
+        message = pattern.sub(stands_for, message)
+    return message.strip()
+
+
+def normalised(text: str, root: str = "") -> str:
+    """Return an output that no reader knows so that two of the same kind are equal.
+
+    Numbers (lines, times, counts) and the place of the checkout are taken out, and the order of
+    the lines does not count.
+    """
+    lines = (_VOLATILE.sub("N", _relative(line, root).strip()) for line in text.splitlines())
+    return "\n".join(sorted(line for line in lines if line))

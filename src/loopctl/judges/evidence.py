@@ -1,0 +1,80 @@
+"""What a check leaves for its readers: a bounded printable tail, and the next observation."""
+
+import re
+from typing import Final
+
+from loopctl.domain import Blame, CheckResult, GateResult, Verdict
+
+TAIL_BYTES: Final = 4096
+
+_ESCAPES: Final = re.compile(
+    r"\x1b(?:\][^\x07\x1b]*(?:\x07|\x1b\\)?|[PX^_][^\x1b]*(?:\x1b\\)?"
+    r"|\[[0-?]*[ -/]*[@-~]?|[ -/]*[0-~]?)"
+)
+_HARMFUL: Final = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
+    "\ud800-\udfff]"
+)
+
+BLAME_WORDS: Final = {
+    Blame.INTRODUCED: "this change introduced it: the base does not have it",
+    Blame.PRE_EXISTING: "the base has it too; it has to go all the same",
+    Blame.FLAKY: "it is flaky: run again on the same files it ended otherwise",
+    Blame.ENVIRONMENT: "the environment is at fault, not the change",
+}
+
+
+def shown(text: str) -> str:
+    """Return text of unknown origin on one line, harmless to a terminal."""
+    return printable(text.replace("\n", "\\n").replace("\t", "\\t"))
+
+
+def printable(text: str) -> str:
+    """Return ``text`` without terminal sequences, other invisible characters spelt out."""
+    plain = _ESCAPES.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
+    return _HARMFUL.sub(lambda found: f"<U+{ord(found[0]):04X}>", plain)
+
+
+def tail(output: bytes, limit: int = TAIL_BYTES) -> str:
+    """Return the end of an output: at most about ``limit`` bytes, whole lines, printable.
+
+    Bytes that are no UTF-8 are replaced. What is left out is said in the first line.
+    """
+    text = printable(output.decode("utf-8", "replace")).strip("\n")
+    kept = text.encode("utf-8")
+    if len(kept) <= limit:
+        return text
+    end = kept[-limit:].decode("utf-8", "ignore")
+    _, newline, lines = end.partition("\n")
+    return f"[... {len(kept) - limit} bytes left out]\n{lines if newline and lines else end}"
+
+
+def observation(result: GateResult) -> str:
+    """Return what the worker is shown of a gate that did not pass; empty where it passed."""
+    failed = result.checks[-1]
+    if failed.verdict is Verdict.PASS:
+        return ""
+    lines = [f"The gate stopped at {failed.check.value}: {failed.reason or failed.verdict.value}"]
+    if failed.command:
+        lines.append(f"command: {failed.command}")
+    if failed.exit is not None:
+        lines.append(f"exit: {failed.exit}")
+    if failed.blame is not None:
+        lines.append(f"blame: {failed.blame.value} ({BLAME_WORDS[failed.blame]})")
+    lines.extend(_count_lines(failed))
+    if failed.tail:
+        lines.append(f"output:\n{failed.tail}")
+    return "\n".join(lines)
+
+
+def _count_lines(result: CheckResult) -> list[str]:
+    lines = []
+    for name, counts in (("tests", result.counts), ("tests at the base", result.base_counts)):
+        if counts is not None:
+            lines.append(
+                f"{name}: {counts.collected} collected, {counts.passed} passed, "
+                f"{counts.failed} failed, {counts.skipped} skipped, {counts.xfailed} xfailed"
+            )
+    if result.findings:
+        lines.append("red:\n" + "\n".join(f"  {finding}" for finding in result.findings))
+    return lines

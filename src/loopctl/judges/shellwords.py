@@ -1,0 +1,161 @@
+"""What a shell command runs, as far as its words tell: whether it is plainly pytest."""
+
+import re
+import shlex
+from itertools import pairwise
+from pathlib import PurePosixPath
+from typing import Final
+
+_SEPARATORS: Final = frozenset({"&&", "||", ";", "|", "&", "|&", "(", ")", "{", "}", "\n", "!"})
+_ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
+_PYTHON: Final = re.compile(r"(python|pypy)[0-9.]*t?")
+_SHELLS: Final = frozenset({"sh", "bash", "dash", "ksh", "zsh"})
+_RUNNERS: Final = frozenset({"uv", "poetry", "pdm", "pipenv", "rye", "hatch", "uvx", "micromamba"})
+_PREFIXES: Final = frozenset(
+    {
+        "env",
+        "time",
+        "nice",
+        "nohup",
+        "exec",
+        "command",
+        "timeout",
+        "stdbuf",
+        "xvfb-run",
+        "then",
+        "do",
+        "else",
+        "if",
+    }
+)
+_TAKES_VALUE: Final = frozenset(
+    {
+        *(
+            "-W",
+            "-X",
+            "-n",
+            "-k",
+            "-s",
+            "-u",
+            "-p",
+            "-C",
+            "--with",
+            "--python",
+            "--group",
+            "--extra",
+        ),
+        *("--project", "--directory", "--only-group", "--env-file", "--rcfile", "--source"),
+        *("--package", "--from", "--index", "--data-file", "--omit", "--include", "--context"),
+    }
+)
+
+
+def simple_commands(command: str) -> list[list[str]]:
+    """Return the words of each simple command; none where the quoting is broken."""
+    lexer = shlex.shlex(command.replace("\\\n", " "), posix=True, punctuation_chars="();&|\n")
+    lexer.whitespace = " \t\r"
+    lexer.whitespace_split = True
+    try:
+        words = list(lexer)
+    except ValueError:
+        return []
+    found: list[list[str]] = [[]]
+    for word in words:
+        if word in _SEPARATORS or set(word) <= set("();&|\n"):
+            found.append([])
+        else:
+            found[-1].append(word)
+    return [words for words in found if words]
+
+
+def runs_pytest(command: str) -> bool:
+    """Return whether one of the simple commands is plainly a pytest."""
+    return any(_is_pytest(words) for words in simple_commands(command))
+
+
+def is_only_pytest(command: str) -> bool:
+    """Return whether the exit code of ``command`` is that of one pytest, and no other's.
+
+    Commands before it may be joined by ``&&`` alone, and none may follow.
+    """
+    commands = simple_commands(command)
+    if re.search(r"[;|\n()`]|\$\(|(?<!&)&(?!&)", re.sub(r"\d?>&\d", "", _unquoted(command))):
+        return False
+    return [_is_pytest(words) for words in commands].count(True) == 1 and _is_pytest(commands[-1])
+
+
+def _unquoted(command: str) -> str:
+    return re.sub(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.", "q", command.strip(), flags=re.DOTALL)
+
+
+def _is_pytest(words: list[str]) -> bool:
+    words = _without_prefixes(words)
+    if not words:
+        return False
+    program, rest = PurePosixPath(words[0]).name, words[1:]
+    if program in {"pytest", "py.test"}:
+        return True
+    if program in _SHELLS:
+        return _shell_runs_pytest(rest)
+    if _PYTHON.fullmatch(program):
+        return _module(rest) in {"pytest", "py.test"} or _is_coverage(rest)
+    if program in {"coverage", "coverage3"}:
+        return _covers_pytest(rest)
+    if program in _RUNNERS:
+        inner = rest if program == "uvx" else rest[rest.index("run") + 1 :] if "run" in rest else []
+        return _is_pytest(_without_options(inner))
+    return False
+
+
+def _without_prefixes(words: list[str]) -> list[str]:
+    while words:
+        if _ASSIGNMENT.match(words[0]):
+            words = words[1:]
+            continue
+        name = PurePosixPath(words[0]).name
+        if name not in _PREFIXES:
+            break
+        if name == "command" and words[1:2] in (["-v"], ["-V"]):
+            return []
+        words = _without_options(words[1:])
+        if name == "timeout":
+            words = words[1:]
+    return words
+
+
+def _without_options(words: list[str]) -> list[str]:
+    while words and words[0].startswith("-"):
+        takes = words[0] in _TAKES_VALUE
+        words = words[2 if takes else 1 :]
+    return words
+
+
+def _shell_runs_pytest(words: list[str]) -> bool:
+    for index, word in enumerate(words):
+        if not word.startswith("-"):
+            return False
+        if not word.startswith("--") and "c" in word:
+            return index + 1 < len(words) and runs_pytest(words[index + 1])
+    return False
+
+
+def _module(words: list[str]) -> str:
+    """Return what ``python -m`` is told to run, empty where there is no ``-m``."""
+    index = 0
+    while index < len(words) and words[index].startswith("-"):
+        word = words[index]
+        if not word.startswith("--") and "m" in word:
+            after = word.partition("m")[2]
+            return after or (words[index + 1] if index + 1 < len(words) else "")
+        index += 2 if word in {"-W", "-X"} else 1
+    return ""
+
+
+def _is_coverage(words: list[str]) -> bool:
+    return _module(words) == "coverage" and _covers_pytest(words[words.index("coverage") + 1 :])
+
+
+def _covers_pytest(words: list[str]) -> bool:
+    return words[:1] == ["run"] and any(
+        flag == "-m" and name in {"pytest", "py.test"} for flag, name in pairwise(words)
+    )

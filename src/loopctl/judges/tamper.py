@@ -1,0 +1,81 @@
+"""Whether a pytest that ended well has tested what it should: its counts beside the base's.
+
+A pytest that exits 0 must have left its own report; must have collected tests, and no fewer than
+at the base; must have skipped and xfailed no more; must have run all that it collected; and must
+not have counted a failure that the base has not.
+"""
+
+from loopctl.domain import CheckResult, TestCounts
+from loopctl.judges.pytest_report import Account
+from loopctl.judges.shellwords import is_only_pytest, runs_pytest
+
+_TAMPERING = "tampering"
+
+
+def lone_fault(command: str, account: Account) -> str:
+    """Return what is wrong with an exit 0 seen by itself, empty where nothing is."""
+    if account.counts is None or not account.is_whole:
+        if account.began:
+            return "a pytest session began and never came to its end, yet the command exits 0"
+        if runs_pytest(command):
+            return (
+                "pytest exits 0 without the report of loop's plugin; run it directly, with the "
+                "environment that loop gives it"
+            )
+        return ""
+    if account.counts.collected == 0:
+        return "pytest collected no test, yet the command exits 0"
+    return ""
+
+
+def green_fault(found: CheckResult, account: Account, base: CheckResult) -> str:
+    """Return why an exit 0 is no pass, empty where it is one."""
+    if fault := lone_fault(found.command, account):
+        return f"{_TAMPERING}: {fault}"
+    if account.counts is None:
+        if base.counts is not None and base.counts.collected:
+            return f"{_TAMPERING}: the base's pytest left a report of its counts, this one none"
+        return ""
+    if account.failed and (base.exit != 0 or not set(account.failed) <= set(base.findings)):
+        return f"{_TAMPERING}: the command exits 0, yet {account.failed[0]} failed"
+    return _shrunk(account.counts, base.counts)
+
+
+def _shrunk(now: TestCounts, base: TestCounts | None) -> str:
+    """Return how less was tested than at the base, empty where it was not."""
+    # What the base never came to run might have been skipped there as well.
+    unrun = max(_not_run(base), 0) if base else 0
+    if base and now.collected < base.collected:
+        what = f"{now.collected} tests were collected, {base.collected} at the base"
+    elif base and now.skipped > base.skipped + unrun:
+        what = f"{now.skipped} tests were skipped, {base.skipped} at the base"
+    elif base and now.xfailed > base.xfailed + unrun:
+        what = f"{now.xfailed} tests were expected to fail, {base.xfailed} at the base"
+    elif _not_run(now) > unrun:
+        what = f"{_not_run(now)} collected tests were never run"
+    else:
+        return ""
+    return f"{_TAMPERING}: {what}; bring the tests back"
+
+
+def baseline_refusal(found: CheckResult, account: Account, base: CheckResult) -> str:
+    """Return why ``no-new-failures`` cannot let this result pass, empty where it can.
+
+    The red tests are known to be red at the base.
+    """
+    rule = 'baseline = "no-new-failures" does not help'
+    if account.counts is None or base.counts is None or not account.is_whole:
+        return f"{rule}: only pytest reports single tests here"
+    if not is_only_pytest(found.command):
+        return f"{rule}: the command does more than run one pytest"
+    if found.exit != 1 or account.exits != (1,) or base.exit != 1 or not found.findings:
+        return f"{rule}: pytest ended with something else than failed tests"
+    if _not_run(account.counts) > 0 or _not_run(base.counts) > 0:
+        return f"{rule}: not all collected tests were run"
+    if fault := _shrunk(account.counts, base.counts):
+        return f"{rule}: {fault}"
+    return ""
+
+
+def _not_run(counts: TestCounts) -> int:
+    return counts.collected - counts.passed - counts.failed - counts.skipped - counts.xfailed

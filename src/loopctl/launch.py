@@ -1,0 +1,390 @@
+"""Begins a drive: checks what can be checked, takes the lease, opens what is needed, drives.
+
+New run, resumed run and answered run differ only in the record they start from and in the tasks
+that are driven.
+"""
+
+import os
+import threading
+import traceback
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from typing import Final, Literal
+
+from loopctl import settings as setting
+from loopctl.assembly import (
+    Drive,
+    Stores,
+    confinement_notice,
+    open_repository,
+    why_unworkable,
+)
+from loopctl.clock import SystemClock, stamp
+from loopctl.domain import (
+    Decision,
+    Manifest,
+    RunOptions,
+    RunStatus,
+    Scope,
+    Sha,
+    TaskId,
+)
+from loopctl.engine import answers as answering
+from loopctl.engine import naming
+from loopctl.engine.run import Beginning
+from loopctl.errors import LoopctlError, UsageError
+from loopctl.events import AnyEvent, Noticed, RunEnded
+from loopctl.manifest.frontier import Frontier
+from loopctl.place import Place
+from loopctl.ports import RunRecord
+from loopctl.sandbox.interrupt import cancel_on_signals
+from loopctl.sandbox.repository import OwnedRepository
+from loopctl.settings import Settings
+from loopctl.store import lease
+
+_SEVERITY: Final = (0, 4, 3, 5, 2, 1, 130)
+"""Exit codes in the order in which they count, the last one first."""
+
+_UNENDED: Final = frozenset({RunStatus.RUNNING, RunStatus.INTERRUPTED})
+
+Reason = Literal["answer", "resume", "crash"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What is driven.
+
+    Attributes:
+        scope: Of this drive; ``None`` for nothing but the end of the run.
+        reason: Why an earlier run is driven on; ``None`` for a new one.
+    """
+
+    record: RunRecord
+    settings: Settings
+    manifest: Manifest
+    start: Sha
+    scope: Scope | None
+    reason: Reason | None
+    notices: tuple[Noticed, ...]
+    unfinished: tuple[str, ...] = ()
+    answered: tuple[Decision, ...] = ()
+    freed: tuple[TaskId, ...] = ()
+    land: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Landing:
+    """What was landed: a branch moved over some commits, or a diff put onto files."""
+
+    branch: str
+    old: str
+    new: str
+    commits: int
+    files: int = 0
+
+
+class Launch:
+    """Drives runs of one checkout, one after the other.
+
+    Args:
+        listeners: Called with every event of the run, in order, after it is written.
+    """
+
+    def __init__(self, place: Place, listeners: Sequence[Callable[[AnyEvent], None]]) -> None:
+        self._place = place
+        self._listeners = listeners
+        self._clock = SystemClock()
+        self._cancel = threading.Event()
+        self._lease: lease.Lease | None = None
+
+    def run(self, options: RunOptions) -> RunEnded:
+        """Drive a new run, or the one that was interrupted with the same scope."""
+        manifest = self._place.file.load()
+        self._refuse_unworkable(manifest, options.scope)
+        with ExitStack() as stack:
+            stores, repository = self._open(stack)
+            unended = [one for one in stores.runs.runs() if one.status in _UNENDED]
+            same = next((one for one in unended[:1] if one.scope == options.scope), None)
+            unfinished = tuple(one.id for one in unended)
+            if same is not None and not options.wip and same.verify_cmd == options.verify_cmd:
+                plan = self._carried_on(stores, repository, same, manifest)
+            else:
+                plan = self._new(stores, repository, manifest, options)
+            return self._drive(
+                stores, repository, replace(plan, unfinished=unfinished, land=options.land)
+            )
+
+    def resume(self, run_id: str | None) -> RunEnded:
+        """Drive a run on; the newest one that has something left when none is named."""
+        manifest = self._place.file.load()
+        with ExitStack() as stack:
+            stores, repository = self._open(stack)
+            record = _chosen(stores.runs.runs(), run_id)
+            plan = self._carried_on(stores, repository, record, manifest)
+            return self._drive(stores, repository, replace(plan, unfinished=(record.id,)))
+
+    def answer(self, given: Sequence[answering.Answer]) -> RunEnded:
+        """Record the answers, all or none; then drive what they set free, run by run."""
+        self._place.file.load()
+        with ExitStack() as stack:
+            stores, repository = self._open(stack)
+            decisions = answering.check(given, stores.decisions.decisions())
+            ended: list[RunEnded] = []
+            for run_id in dict.fromkeys(decision.run_id for decision in decisions):
+                ids = {decision.id for decision in decisions if decision.run_id == run_id}
+                mine = [answer for answer in given if answer.decision_id in ids]
+                ended.append(self._answer_run(stores, repository, run_id, mine))
+            return max(ended, key=lambda end: _SEVERITY.index(end.exit_code))
+
+    def land(self) -> Landing:
+        """Take what landed onto the user's branch, or onto the files that a run was begun with.
+
+        Raises:
+            LandingRefusedError: Nothing was changed; says why.
+        """
+        with ExitStack() as stack:
+            stores, repository = self._open(stack)
+            return self._land(stores, repository)
+
+    def _land(self, stores: Stores, repository: OwnedRepository) -> Landing:
+        tip = repository.integration()
+        head = repository.head()
+        wip = next(
+            (
+                record
+                for record in stores.runs.runs()
+                if record.is_wip
+                and tip is not None
+                and repository.is_within(record.base, tip)
+                and not repository.is_within(record.base, head)
+            ),
+            None,
+        )
+        if wip is None or tip is None:
+            done = repository.fast_forward()
+            return Landing(done.branch, done.old, done.new, done.commits)
+        base_tree, tree = repository.tree_of(wip.base), repository.tree_of(tip)
+        files = len(repository.changes(base_tree, tree))
+        repository.apply_to_checkout(base_tree, tree, base_tree)
+        repository.keep(naming.ref(wip.id, "integration", naming.MAIN), tree, head, "landed")
+        repository.retire_branch(tip)
+        return Landing(wip.branch, head, head, 0, files)
+
+    def kept(self) -> tuple[tuple[str, str, bool], ...]:
+        """Return the kept refs, their commits, and whether the same result has landed."""
+        repository = open_repository(self._place, self._place.settings)
+        repository.sync()
+        landed = {(entry.run_id, naming.part(entry.task)) for entry in repository.landings()}
+        return tuple(
+            (ref, commit, tuple(ref.split("/")[2:4]) in landed)
+            for ref, commit in repository.kept().items()
+        )
+
+    def recover(self, ref: str, branch: str) -> str:
+        """Bring a kept tree back as a branch of the user's repository; return its commit."""
+        repository = open_repository(self._place, self._place.settings)
+        repository.sync()
+        return repository.recover(ref, branch)
+
+    def _open(self, stack: ExitStack) -> tuple[Stores, OwnedRepository]:
+        """Open the repository under the lease, and the stores; look before anything is made."""
+        repository = open_repository(self._place, self._place.settings, self._cancel)
+        self._place.local.mkdir(mode=0o700, exist_ok=True)
+        self._lease = stack.enter_context(lease.hold(self._place.local))
+        stack.enter_context(cancel_on_signals(self._cancel))
+        repository.sync()
+        return stack.enter_context(Stores(self._place.local)), repository
+
+    def _new(
+        self, stores: Stores, repository: OwnedRepository, manifest: Manifest, options: RunOptions
+    ) -> _Plan:
+        start, notices = self._start(repository, wip=options.wip)
+        now = self._clock.now()
+        record = RunRecord(
+            id=naming.run_id(now),
+            status=RunStatus.RUNNING,
+            goal=manifest.goal.text,
+            base=start,
+            branch=self._place.settings.land.branch,
+            started=stamp(now),
+            scope=options.scope,
+            settings_json=self._place.loaded.json,
+            settings_hash=self._place.loaded.hash,
+            verify_cmd=options.verify_cmd,
+            is_wip=options.wip,
+        )
+        stores.runs.create_run(record)
+        return _Plan(record, self._place.settings, manifest, start, options.scope, None, notices)
+
+    def _continued(
+        self,
+        repository: OwnedRepository,
+        record: RunRecord,
+        manifest: Manifest,
+        scope: Scope | None,
+        reason: Reason,
+    ) -> _Plan:
+        """Return the plan of a run that goes on, with the settings frozen at its start."""
+        start, notices = self._start(repository, wip=False)
+        if record.settings_hash != self._place.loaded.hash:
+            text = (
+                f"the settings have changed since run {record.id} began; it goes on with those "
+                "of its start"
+            )
+            notices = (*notices, Noticed(text=text, level="info"))
+        frozen = setting.from_json(record.settings_json)
+        return _Plan(record, frozen, manifest, start, scope, reason, notices)
+
+    def _carried_on(
+        self, stores: Stores, repository: OwnedRepository, record: RunRecord, manifest: Manifest
+    ) -> _Plan:
+        """Return the plan of a whole run that goes on; a crash may have come just after answers."""
+        if record.status is not RunStatus.RUNNING:
+            return self._continued(repository, record, manifest, record.scope, "resume")
+        decisions = stores.decisions.decisions()
+        mine = [one for one in decisions if one.run_id == record.id and one.answer is not None]
+        freed = answering.freed(mine, decisions)
+        plan = self._continued(repository, record, manifest, record.scope, "crash")
+        return replace(plan, freed=freed)
+
+    def _answer_run(
+        self,
+        stores: Stores,
+        repository: OwnedRepository,
+        run_id: str,
+        given: Sequence[answering.Answer],
+    ) -> RunEnded:
+        record = stores.runs.run(run_id)
+        if record is None:
+            raise UsageError(f"there is no run {run_id}; `loop runs` lists them")
+        # From here on the run is under way: a crash before its tasks are driven is carried on.
+        stores.runs.set_run_status(run_id, RunStatus.RUNNING, None)
+        answered = answering.record(given, stores.decisions, stamp(self._clock.now()))
+        return self._drive(stores, repository, self._freed(stores, repository, record, answered))
+
+    def _freed(
+        self,
+        stores: Stores,
+        repository: OwnedRepository,
+        record: RunRecord,
+        answered: tuple[Decision, ...],
+    ) -> _Plan:
+        """Return the plan of exactly the answered tasks and what waited for them."""
+        manifest = self._place.file.load()
+        freed = answering.freed(answered, stores.decisions.decisions())
+        freed = tuple(task.id for task in manifest.tasks if task.id in freed)
+        scope = answering.reach(manifest, freed) if freed else None
+        plan = self._continued(repository, record, manifest, scope, "answer")
+        return replace(plan, answered=answered, freed=freed)
+
+    def _start(self, repository: OwnedRepository, *, wip: bool) -> tuple[Sha, tuple[Noticed, ...]]:
+        """Return the commit that a drive starts from, and what there is to say before it."""
+        start, notice = repository.prepare_branch()
+        if wip and start != repository.head():
+            raise UsageError(
+                f"--wip begins from your checkout, but {self._place.settings.land.branch} holds "
+                "results that are not landed yet; run `loop land` first"
+            )
+        texts = [Noticed(text=notice, level="info")] if notice else []
+        found = repository.uncommitted(leaving_out=self._place.manifest_in_tree)
+        count = found.changed + found.untracked
+        files = f"{count} uncommitted file{'s' if count > 1 else ''} of the checkout"
+        if wip:
+            start = repository.snapshot_checkout()
+        if wip and count:
+            texts.append(Noticed(text=f"{files} taken along, below the run", level="info"))
+        elif count:
+            texts.append(
+                Noticed(text=f"{files}: no part of this run (--wip takes uncommitted work along)")
+            )
+        return start, (*texts, confinement_notice(self._place.settings))
+
+    def _drive(
+        self,
+        stores: Stores,
+        repository: OwnedRepository,
+        plan: _Plan,
+    ) -> RunEnded:
+        record, scope = plan.record, plan.scope
+        if self._lease is not None:
+            self._lease.name_run(record.id)
+        with Drive(
+            self._place,
+            record,
+            plan.settings,
+            stores,
+            repository,
+            manifest=plan.manifest,
+            start=plan.start,
+            scope=scope,
+            listeners=self._listeners,
+            cancel=self._cancel,
+            report_fault=self._report_fault,
+        ) as drive:
+            beginning = Beginning(
+                reason=plan.reason,
+                tasks=_members(plan.manifest, record.scope),
+                scope=record.scope,
+                notices=plan.notices,
+                unfinished=plan.unfinished,
+                answered=plan.answered,
+                freed=plan.freed,
+            )
+            should_land = plan.land or plan.settings.land.auto
+            return drive.run.drive(
+                beginning,
+                lambda: self._land_here(stores, repository, drive) if should_land else None,
+            )
+
+    def _land_here(self, stores: Stores, repository: OwnedRepository, drive: Drive) -> str | None:
+        """Fast-forward the user's branch at the end of a run; a refusal is a notice."""
+        try:
+            return self._land(stores, repository).new
+        except LoopctlError as exc:
+            drive.log.append(Noticed(text=f"not landed on the current branch: {exc}"))
+            return None
+
+    def _refuse_unworkable(self, manifest: Manifest, scope: Scope) -> None:
+        """Refuse a run none of whose ready tasks can be worked on; some are enough to begin."""
+        ready = Frontier(manifest, scope).ready()
+        reasons = [why_unworkable(task, self._place.settings) for task in ready]
+        if ready and all(reasons):
+            raise UsageError("\n".join(reason for reason in reasons if reason))
+
+    def _report_fault(self, fault: BaseException) -> str:
+        """Write a bug of ours down, and return where."""
+        folder = self._place.local / "crash"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        path = folder / f"{self._clock.now():%Y%m%dT%H%M%S%f}.txt"
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(file, "w", encoding="utf-8", errors="replace") as stream:
+            stream.writelines(traceback.format_exception(fault))
+        return str(path)
+
+
+def _members(manifest: Manifest, scope: Scope) -> tuple[tuple[TaskId, str], ...]:
+    """Return ids and titles of a run's own tasks; those that are gone are left out."""
+    known = {task.id for task in manifest.tasks}
+    areas = {area for task in manifest.tasks for area in task.area}
+    left = replace(
+        scope,
+        ids=tuple(task for task in scope.ids if task in known),
+        areas=tuple(area for area in scope.areas if area in areas),
+    )
+    if left.is_whole and not scope.is_whole:
+        return ()
+    return tuple((task.id, task.title) for task in Frontier(manifest, left).tasks())
+
+
+def _chosen(records: Sequence[RunRecord], run_id: str | None) -> RunRecord:
+    if run_id is None:
+        left = [record for record in records if record.status is not RunStatus.COMPLETE]
+        if not left:
+            raise UsageError("no run has anything left; `loop` starts a new one")
+        return left[0]
+    found = next((record for record in records if record.id == run_id), None)
+    if found is None:
+        known = ", ".join(record.id for record in records[:3]) or "none"
+        raise UsageError(f"there is no run {run_id}; the newest: {known}")
+    return found

@@ -1,0 +1,78 @@
+import importlib.util
+import re
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from loopctl.demo.create import MANIFEST, project_files
+from loopctl.domain import EXIT_CODES, Blame, TaskStatus, Verdict
+from loopctl.manifest.toml import TomlManifest
+
+ROOT = Path(__file__).parents[3]
+DOCS = ROOT / "docs"
+PAGES = sorted([*DOCS.rglob("*.md"), *ROOT.glob("*.md")])
+TOML = re.compile(r"^```toml *(.*?)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+BLOCKS = [
+    pytest.param(block[2], id=f"{page.relative_to(ROOT)}-{number}")
+    for page in PAGES
+    for number, block in enumerate(TOML.finditer(page.read_text(encoding="utf-8")))
+    if block[1] == "manifest"
+]
+
+
+def load(name: str) -> ModuleType:
+    spec = importlib.util.spec_from_file_location(name, DOCS / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("text", BLOCKS)
+def test_manifest_in_the_docs_is_valid(text: str, tmp_path: Path) -> None:
+    path = tmp_path / "ACTIVE.toml"
+    path.write_text(text, encoding="utf-8")
+    assert TomlManifest(path, "tasks/ACTIVE.toml", known_workers=["command"]).load().tasks
+
+
+def test_every_example_of_the_guide_is_checked() -> None:
+    guide = (DOCS / "guide/manifest.md").read_text(encoding="utf-8")
+    assert [block[1] for block in TOML.finditer(guide)] == ["manifest"] * guide.count("```toml")
+
+
+def test_faults_are_shown_as_the_guide_shows_them(tmp_path: Path) -> None:
+    path = tmp_path / "ACTIVE.toml"
+    task = '\n[[task]]\nid = "{}"\ntitle = "Title"\nworker = "command"\ncommand = "true"\n{}\n'
+    broken = task.format("T2", 'verify_command = "true"') + task.format("T3", 'deps = ["T9"]')
+    path.write_text(f"schema = 1\n{broken}")
+    with pytest.raises(Exception, match="unknown key") as caught:
+        TomlManifest(path, "tasks/ACTIVE.toml").load()
+    assert str(caught.value) in (DOCS / "guide/manifest.md").read_text(encoding="utf-8")
+
+
+def test_demo_manifest_is_valid(tmp_path: Path) -> None:
+    path = tmp_path / "ACTIVE.toml"
+    path.write_bytes(dict(project_files(sys.executable))[MANIFEST])
+    manifest = TomlManifest(path, MANIFEST, known_workers=["command"]).load()
+    assert [task.id for task in manifest.tasks] == [f"T{number}" for number in range(1, 11)]
+    assert {task.status for task in manifest.tasks} == {TaskStatus.TODO}
+
+
+def test_diagram_of_statuses_is_the_one_that_the_table_gives() -> None:
+    page = (DOCS / "design/engine.md").read_text(encoding="utf-8")
+    found = page.partition("<!-- states: begin -->\n")[2].partition("<!-- states: end -->")[0]
+    assert found == load("states").render()
+
+
+def test_glossary_has_every_status_verdict_and_blame() -> None:
+    words = (DOCS / "glossary.md").read_text(encoding="utf-8")
+    missing = [word for word in (*TaskStatus, *Verdict, *Blame) if f"`{word}`" not in words]
+    assert missing == []
+
+
+def test_exit_codes_are_all_listed() -> None:
+    page = (DOCS / "reference/exit-codes.md").read_text(encoding="utf-8")
+    assert [s for s, code in EXIT_CODES.items() if f"| {code} | `{s}` |" not in page] == []
