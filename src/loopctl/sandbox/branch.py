@@ -33,7 +33,7 @@ class IntegrationBranch:
         self._own = own
         self._users = users
         self._objects = objects
-        self._name = name
+        self.name = name
         self._ref = f"refs/heads/{name}"
         self._sync = sync
 
@@ -50,7 +50,7 @@ class IntegrationBranch:
         """
         if place := self._checked_out():
             raise LandingRefusedError(
-                f"{self._name} is checked out in {place}; switch that checkout to another branch "
+                f"{self.name} is checked out in {place}; switch that checkout to another branch "
                 f"(`git -C {place} switch --detach`) and run the command again"
             )
         tips = self._known_tips()
@@ -58,7 +58,7 @@ class IntegrationBranch:
             raise self._moved(tips.get(self._ref), old)
         if old is not None and not self._objects.is_ancestor(old, new):
             raise LandingRefusedError(
-                f"{self._name} is at {old[:10]}, which {new[:10]} does not contain; "
+                f"{self.name} is at {old[:10]}, which {new[:10]} does not contain; "
                 "moving it would lose commits"
             )
         self._refuse_purged(new, tips.values())
@@ -66,7 +66,7 @@ class IntegrationBranch:
             copy_objects(self._own, self._users, [new], set(tips.values()))
         except GitError as error:
             raise LandingRefusedError(
-                f"the user's repository does not take the commits for {self._name}: {error}"
+                f"the user's repository does not take the commits for {self.name}: {error}"
             ) from error
         self._swap(new, old)
 
@@ -99,7 +99,7 @@ class IntegrationBranch:
             LandingRefusedError: It cannot be moved up; says why.
         """
         if self._users.run("check-ref-format", self._ref).returncode != 0:
-            raise RepositoryError(f"{self._name!r} is no branch name; mend [land] branch")
+            raise RepositoryError(f"{self.name!r} is no branch name; mend [land] branch")
         tip = self.tip()
         if tip in {None, head}:
             return head, ""
@@ -112,11 +112,11 @@ class IntegrationBranch:
         count = int(self._own.line("rev-list", "--count", f"{head}..{tip}"))
         plural = "commit" if count == 1 else "commits"
         if self._objects.is_ancestor(head, tip):
-            return tip, f"starting from {self._name}, {count} {plural} ahead of HEAD"
+            return tip, f"starting from {self.name}, {count} {plural} ahead of HEAD"
         raise RepositoryError(
-            f"{self._name} and HEAD have diverged ({count} {plural} are on {self._name} alone); "
-            f"bring them together with `git merge {self._name}`, or give them up with "
-            f"`git branch -D {self._name}`"
+            f"{self.name} and HEAD have diverged ({count} {plural} are on {self.name} alone); "
+            f"bring them together with `git merge {self.name}`, or give them up with "
+            f"`git branch -D {self.name}`"
         )
 
     def create_elsewhere(self, branch: str, commit: Sha) -> None:
@@ -208,11 +208,11 @@ class IntegrationBranch:
             raise self._moved(now, old)
         said = result.stderr.decode(errors="replace").strip()
         raise LandingRefusedError(
-            f"{self._name} could not be moved: {said}; where another branch is in the way, "
+            f"{self.name} could not be moved: {said}; where another branch is in the way, "
             "rename it or set [land] branch"
         )
 
     def _moved(self, now: Sha | None, old: Sha | None) -> LandingRefusedError:
         found = f"at {now[:10]}" if now else "missing"
         expected = f"at {old[:10]}" if old else "missing"
-        return LandingRefusedError(f"{self._name} is {found}, not {expected} as expected")
+        return LandingRefusedError(f"{self.name} is {found}, not {expected} as expected")

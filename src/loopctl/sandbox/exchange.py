@@ -88,10 +88,13 @@ def _read(path: Path) -> str:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise _WrongError(f"a message is an ordinary file ({error.strerror})") from error
-    with os.fdopen(descriptor, "rb") as file:
+    try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             raise _WrongError("a message is an ordinary file")
-        content = file.read(MAX_MESSAGE_BYTES + 1)
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            content = file.read(MAX_MESSAGE_BYTES + 1)
+    finally:
+        os.close(descriptor)
     if len(content) > MAX_MESSAGE_BYTES:
         raise _WrongError(f"a message has at most {MAX_MESSAGE_BYTES} bytes")
     try:

@@ -105,12 +105,11 @@ def run(
         raise CancelledError("the run was asked to stop")
     begun = time.monotonic()
     tag = None if is_trusted else proctree.claim()
-    source = stdin.open("rb") if isinstance(stdin, Path) else None
     try:
-        started = _start(argv, cwd, proctree.tagged(dict(env), tag), source or stdin, merge_stderr)
-    finally:
-        if source is not None:
-            source.close()
+        started = _start(argv, cwd, proctree.tagged(dict(env), tag), stdin, merge_stderr)
+    except BaseException:
+        proctree.release(tag)
+        raise
     if isinstance(started, ExecResult):
         proctree.release(tag)
         return started
@@ -128,16 +127,25 @@ def _start(
     argv: Sequence[str | bytes],
     cwd: Path,
     env: dict[str, str],
-    stdin: bytes | Path | IO[bytes] | None,
+    stdin: bytes | Path | None,
     merge_stderr: bool,  # noqa: FBT001 - private, called once
 ) -> "subprocess.Popen[bytes] | ExecResult":
     if not cwd.is_dir():
         raise SandboxError(f"the folder {cwd} is gone")
-    source: int | IO[bytes] = subprocess.DEVNULL
-    if isinstance(stdin, bytes):
-        source = subprocess.PIPE
-    elif stdin is not None and not isinstance(stdin, Path):
-        source = stdin
+    if isinstance(stdin, Path):
+        with stdin.open("rb") as file:
+            return _spawn(argv, cwd, env, file, merge_stderr)
+    source = subprocess.DEVNULL if stdin is None else subprocess.PIPE
+    return _spawn(argv, cwd, env, source, merge_stderr)
+
+
+def _spawn(
+    argv: Sequence[str | bytes],
+    cwd: Path,
+    env: dict[str, str],
+    source: int | IO[bytes],
+    merge_stderr: bool,  # noqa: FBT001 - private
+) -> "subprocess.Popen[bytes] | ExecResult":
     name = os.fsdecode(argv[0])
     try:
         with proctree.adoption() as adopt:

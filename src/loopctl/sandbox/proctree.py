@@ -108,9 +108,12 @@ def sweep(tag: Tag | None, leader: int) -> None:
         return
     try:
         deadline = time.monotonic() + _SWEEP_S
-        while found := _remains(tag, leader):
+        # A killed process has lost its environment, and with it the tag, until it is reaped.
+        ended: set[tuple[int, int]] = set()
+        while found := _remains(tag, leader, ended):
             for entry in found:
                 _end(entry)
+                ended.add((entry.pid, entry.started))
             if time.monotonic() > deadline:
                 return
             time.sleep(0.002)
@@ -129,13 +132,25 @@ def end_strays() -> int:
     """Kill the tagged processes whose harness is gone (it was killed); return how many."""
     if not has_proc():
         return 0
-    ended = 0
-    for entry in _entries():
-        value = _tag_of(entry.pid).rpartition("/")[2]
-        if value and not _is_owner_alive(value) and entry.pid != os.getpid():
+    strays = [entry for entry in _entries() if _is_stray(entry)]
+    for entry in strays:
+        _end(entry)
+    deadline = time.monotonic() + _SWEEP_S
+    while (left := [e for e in strays if _is_unreaped(e)]) and time.monotonic() < deadline:
+        time.sleep(0.002)
+        for entry in left:
             _end(entry)
-            ended += 1
-    return ended
+    return len(strays)
+
+
+def _is_stray(entry: _Entry) -> bool:
+    value = _tag_of(entry.pid).rpartition("/")[2]
+    return bool(value) and not _is_owner_alive(value) and entry.pid != os.getpid()
+
+
+def _is_unreaped(entry: _Entry) -> bool:
+    now = _entry(entry.pid)
+    return now is not None and now.started == entry.started and now.ppid == os.getpid()
 
 
 def _is_owner_alive(value: str) -> bool:
@@ -147,7 +162,7 @@ def _is_owner_alive(value: str) -> bool:
     return owner is not None and owner.started == int(start)
 
 
-def _remains(tag: Tag, leader: int) -> list[_Entry]:
+def _remains(tag: Tag, leader: int, ended: set[tuple[int, int]]) -> list[_Entry]:
     """Return what the command still has, zombies of ours included."""
     me = os.getpid()
     with _lock:
@@ -158,7 +173,8 @@ def _remains(tag: Tag, leader: int) -> list[_Entry]:
     found = {
         entry.pid: entry
         for entry in young
-        if entry.pid not in direct and _belongs(entry, tag, leader, others)
+        if entry.pid not in direct
+        and ((entry.pid, entry.started) in ended or _belongs(entry, tag, leader, others))
     }
     grown = True
     while grown:

@@ -13,8 +13,10 @@ from loopctl.sandbox.checkout import Checkout, inspect
 from loopctl.sandbox.confine import Unconfined
 from loopctl.sandbox.files import disk_errors
 from loopctl.sandbox.git import Git
+from loopctl.sandbox.landing import FastForward, fast_forward
 from loopctl.sandbox.objects import KEPT, Objects
 from loopctl.sandbox.owned import USER_HEAD, Layout, config_text, set_up
+from loopctl.sandbox.wip import CheckoutFiles, Uncommitted
 from loopctl.sandbox.worktree import Surroundings, Worktree, git_words
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
@@ -180,6 +182,47 @@ class OwnedRepository:
     def landings(self, base: Sha | None = None) -> tuple[Landed, ...]:
         """Return the commits with our trailers on the integration branch, newest first."""
         return self._branch.landings(base)
+
+    def fast_forward(self) -> FastForward:
+        """Move the user's current branch, index and files up to the integration branch.
+
+        Raises:
+            LandingRefusedError: Nothing was changed; says why.
+        """
+        self.sync()
+        checkout = self._now()
+        tip = self._branch.tip()
+        return fast_forward(checkout, self._own, self._objects, tip, self._branch.name, self._env)
+
+    def uncommitted(self) -> Uncommitted:
+        """Return how many files the checkout has beyond its HEAD, which are no part of a run."""
+        return self._files().uncommitted()
+
+    def snapshot_checkout(self) -> Sha:
+        """Return a commit on HEAD of the checkout's files, ignored ones left out.
+
+        Index and HEAD stay as they are. HEAD itself is returned where nothing is uncommitted.
+
+        Raises:
+            RepositoryError: They cannot be saved; says why.
+        """
+        return self._files().snapshot()
+
+    def apply_to_checkout(self, base_tree: str, tree: str, expected_tree: str) -> None:
+        """Put the diff from ``base_tree`` to ``tree`` onto the checkout's files.
+
+        Raises:
+            LandingRefusedError: A file of the diff is not as in ``expected_tree`` any more; no
+                file was changed.
+        """
+        self._files().apply(base_tree, tree, expected_tree)
+
+    def _files(self) -> CheckoutFiles:
+        self.sync()
+        return CheckoutFiles(self._now(), self._own, self._objects, self._env, self._layout.root)
+
+    def _now(self) -> Checkout:
+        return inspect(self._checkout.root, self._env.get("PATH", ""))
 
     def recover(self, ref: str, branch: str) -> Sha:
         """Bring a kept tree back as a new branch of the user's repository; return its commit.
