@@ -161,9 +161,13 @@ def test_verdict_that_may_change_by_itself_is_not_kept(database: Database, blame
 
 
 def test_failed_transaction_leaves_nothing_of_itself(database: Database) -> None:
-    with pytest.raises(ZeroDivisionError), database.write() as connection:
-        connection.execute("DELETE FROM runs")
-        raise ZeroDivisionError
+    def fails() -> None:
+        with database.write() as connection:
+            connection.execute("DELETE FROM runs")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fails()
     assert SqliteRuns(database).run("r1") is not None
 
 
