@@ -109,8 +109,9 @@ def open_repository(
 
 def confinement_notice(settings: Settings) -> Noticed:
     """Return what the report says about confinement."""
-    asked = " as asked for (--no-sandbox)" if settings.sandbox.confine == "off" else ""
-    return Noticed(text=f"commands and gates ran{asked} {Unconfined().describe()}")
+    asked = ", as asked for (--no-sandbox)" if settings.sandbox.confine == "off" else ""
+    what = Unconfined().describe()
+    return Noticed(text=f"commands and gates run with {what}{asked}: they can do what you can")
 
 
 class Drive(AbstractContextManager["Drive"]):

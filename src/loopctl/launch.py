@@ -287,7 +287,7 @@ class Launch:
                 "results that are not landed yet; run `loop land` first"
             )
         texts = [Noticed(text=notice, level="info")] if notice else []
-        found = repository.uncommitted()
+        found = repository.uncommitted(leaving_out=self._place.manifest_in_tree)
         count = found.changed + found.untracked
         files = f"{count} uncommitted file{'s' if count > 1 else ''} of the checkout"
         if wip:
@@ -295,7 +295,9 @@ class Launch:
         if wip and count:
             texts.append(Noticed(text=f"{files} taken along, below the run", level="info"))
         elif count:
-            texts.append(Noticed(text=f"{files} not part of this run; --wip takes them along"))
+            texts.append(
+                Noticed(text=f"{files}: no part of this run (--wip takes uncommitted work along)")
+            )
         return start, (*texts, confinement_notice(self._place.settings))
 
     def _drive(

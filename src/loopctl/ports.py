@@ -33,8 +33,8 @@ from loopctl.domain import (
 from loopctl.events import AnyEvent
 from loopctl.plan import Budget, Checkpoint
 
-Emit = Callable[[AnyEvent], object]
-"""Append an event; returns once it is written."""
+Emit = Callable[[AnyEvent], AnyEvent]
+"""Append an event; returns it as written, numbered and stamped, once it is written."""
 
 
 Describe = Callable[[GateResult], str]

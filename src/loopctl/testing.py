@@ -340,6 +340,6 @@ class MemoryEventLog:
         """Return all events so far."""
         return tuple(self.events)
 
-    def emit(self, event: AnyEvent) -> None:
+    def emit(self, event: AnyEvent) -> AnyEvent:
         """Append the event; fits the port ``Emit``."""
-        self.append(event)
+        return self.append(event)

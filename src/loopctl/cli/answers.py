@@ -95,6 +95,8 @@ def _fitted(given: Given, decision: Decision) -> Answer:
         text = " ".join(f"{name}={value:g}" for name, value in budget.items())
     if not text:
         raise AnswerError(f"the answer to {decision.id} is empty")
+    if text == "…":
+        raise AnswerError(f"write your answer to {decision.id} in place of the three dots")
     if decision.kind is DecisionKind.APPROVAL:
         return Answer(decision.id, _consent(decision.id, text), budget)
     if text == APPROVED:

@@ -30,7 +30,9 @@ def drive(project: "Project", work: Work, *, as_json: bool) -> NoReturn:
     files = FilesOfRun(project, commands)
     with live_view(follower, sys.stderr) as view:
         ended = work([guarded(follower), guarded(files), guarded(view)])
-    summary = advance(follower.summary, ended)
+    summary = follower.summary
+    if summary.ended is None:
+        summary = advance(summary, ended)
     if files.fault:
         say(f"loop: {files.fault}")
     print_summary(summary, commands, as_json=as_json)

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from loopctl.domain import Manifest, Task, TaskId, TaskStatus
+from loopctl.domain import Manifest, TaskId, TaskStatus
 from loopctl.engine.transitions import Signal, advance
 from loopctl.errors import ManifestError, UserError
 from loopctl.events import Noticed, StatusChanged
@@ -33,7 +33,7 @@ class Board:
         self._file = file
         self._emit = emit
         self._manifest = manifest
-        self._tasks = {task.id: task for task in manifest.tasks}
+        self._listed = {task.id for task in manifest.tasks}
         self._statuses = {task.id: task.status for task in manifest.tasks}
         self._held: dict[TaskId, TaskStatus] = {}
         self._working: set[TaskId] = set()
@@ -44,9 +44,9 @@ class Board:
         """The manifest as last read."""
         return self._manifest
 
-    def task(self, task_id: TaskId) -> Task:
-        """Return the task as last read."""
-        return self._tasks[task_id]
+    def __contains__(self, task_id: object) -> bool:
+        """Say whether the manifest, as last read, has the task."""
+        return task_id in self._listed
 
     def status(self, task_id: TaskId) -> TaskStatus:
         """Return the task's present status."""
@@ -73,6 +73,7 @@ class Board:
 
     def flush(self) -> None:
         """Write the statuses that the file does not hold yet; what it cannot take is kept."""
+        is_as_read = self._look() == self._stamp
         for task_id, status in list(self._held.items()):
             try:
                 is_written = self._file.write_status(task_id, status)
@@ -82,7 +83,8 @@ class Board:
             if not is_written:
                 return
             del self._held[task_id]
-        self._stamp = self._look()
+        if is_as_read:
+            self._stamp = self._look()
 
     def refresh(self) -> bool:
         """Read the manifest again if somebody has changed it; say whether it was.
@@ -97,9 +99,7 @@ class Board:
             return False
         self._stamp = self._look()
         self._manifest = manifest
-        self._tasks = {task.id: task for task in manifest.tasks} | {
-            task: self._tasks[task] for task in self._working
-        }
+        self._listed = {task.id for task in manifest.tasks}
         ours = {task: self._statuses[task] for task in self._working} | self._held
         self._statuses = {task.id: task.status for task in manifest.tasks} | ours
         self._emit(Noticed(text=f"{self._file.path.name} was changed and read again", level="info"))
@@ -110,7 +110,7 @@ class Board:
         """Write what was held back; what still cannot be written is said."""
         self.flush()
         for task_id, status in self._held.items():
-            why = "the manifest cannot be written now" if task_id in self._tasks else _MOVED_OUT
+            why = "the manifest cannot be written now" if task_id in self else _MOVED_OUT
             self._emit(Noticed(task=task_id, text=f"status {status} was not written: {why}"))
 
     def _look(self) -> _Stamp | None:

@@ -49,10 +49,9 @@ class PlanLoop:
         self._candidate = work.session.candidate
         self._plan = work.plan
         self._iteration = work.session.iteration
-        base_tree = tools.repository.tree_of(sandbox.base)
-        checkpoint = work.session.checkpoint
-        self._tree = checkpoint.tree if checkpoint is not None else base_tree
-        self._seen = {base_tree, self._tree}
+        self._tree = work.tree
+        self._base_tree = tools.repository.tree_of(sandbox.base)
+        self._seen = {self._base_tree, self._tree}
         self._observation = work.observation
         self._gate: GateResult | None = None
         self._faults = 0
@@ -283,7 +282,7 @@ class PlanLoop:
             tree=self._tree,
             base=self._sandbox.base,
             plan=self._plan,
-            ref=self._work.ref,
+            ref=self._work.ref if self._tree != self._base_tree else "",
             gate=self._gate,
             drafts=drafts,
             result="\n".join(summaries) or self._said,

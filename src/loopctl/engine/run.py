@@ -3,6 +3,7 @@
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Literal, cast
 
 from loopctl.clock import stamp
 from loopctl.domain import Decision, RunStatus, Scope, Sha, TaskId, TaskStatus
@@ -35,7 +36,7 @@ class Beginning:
         freed: Tasks that those answers set free.
     """
 
-    reason: str | None
+    reason: Literal["answer", "resume", "crash"] | None
     tasks: tuple[tuple[TaskId, str], ...]
     scope: Scope
     notices: Sequence[Noticed] = ()
@@ -89,6 +90,7 @@ class Run:
         return self._end(beginning, land_here)
 
     def _begin(self, beginning: Beginning) -> None:
+        statuses = tuple(self._board.statuses(task for task, _ in beginning.tasks).items())
         if beginning.reason is None:
             self._tools.emit(
                 RunStarted(
@@ -98,11 +100,12 @@ class Run:
                     scope=beginning.scope,
                     tasks=beginning.tasks,
                     settings_hash=self._record.settings_hash,
+                    statuses=statuses,
                 )
             )
         else:
             self._tools.emit(
-                RunResumed.model_validate({"reason": beginning.reason, "tasks": beginning.tasks})
+                RunResumed(reason=beginning.reason, tasks=beginning.tasks, statuses=statuses)
             )
         for notice in beginning.notices:
             self._tools.emit(notice)
@@ -158,10 +161,10 @@ class Run:
             waits=self._driver.waits(),
             landed_here=None if is_interrupted else land_here(),
         )
-        self._tools.emit(ended)
+        written = self._tools.emit(ended)
         now = stamp(self._tools.clock.now())
         self._runs.set_run_status(self._record.id, status, now)
-        return ended
+        return cast("RunEnded", written)
 
     def _judge_goal(self, beginning: Beginning, statuses: dict[TaskId, TaskStatus]) -> Judged:
         """Look at the goal where the whole manifest was asked for and all of it is settled."""

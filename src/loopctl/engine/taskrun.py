@@ -129,20 +129,14 @@ class TaskRun:
         base, tree = self._origin(session)
         label = naming.sandbox(run_id, task.id, name)
         with closing(self._tools.repository.open_sandbox(label, base, tree)) as sandbox:
-            self._tools.emit(
-                SandboxOpened(
-                    task=task.id,
-                    candidate=name,
-                    base=base,
-                    tree=tree or self._tools.repository.tree_of(base),
-                )
-            )
+            self._tools.emit(SandboxOpened(task=task.id, candidate=name, base=base, tree=tree))
             work = Work(
                 task=task,
                 goal=self._context.goal,
                 run_id=run_id,
                 session=session,
                 plan=plan,
+                tree=tree,
                 ref=naming.ref(run_id, task.id, name),
                 option=option,
                 observation=self._observation(session),
@@ -156,14 +150,24 @@ class TaskRun:
     def _worker(self) -> Worker:
         return self._context.workers[self._task.worker or self._settings.loop.worker]
 
-    def _origin(self, session: SessionRecord) -> tuple[Sha, str | None]:
-        """Return commit and tree of the worktree: new, as left, or carried onto a moved head."""
-        checkpoint = session.checkpoint
+    def _origin(self, session: SessionRecord) -> tuple[Sha, str]:
+        """Return commit and tree of the worktree: new, carried onto the head, or as it was left.
+
+        Work that goes on is put onto the present head where its diff applies there, so that it is
+        judged once and where it will land.
+        """
+        repository, head = self._tools.repository, self._start.head
         if self._start.returned is not None:
-            return self._start.head, self._start.tree
-        if checkpoint is not None and checkpoint.base:
+            return head, self._start.tree or repository.tree_of(head)
+        checkpoint = session.checkpoint
+        if checkpoint is None or not checkpoint.base:
+            return head, repository.tree_of(head)
+        if checkpoint.base == head:
+            return head, checkpoint.tree
+        carried = repository.carry(checkpoint.base, checkpoint.tree, head)
+        if carried.tree is None:
             return Sha(checkpoint.base), checkpoint.tree
-        return session.base, None
+        return head, carried.tree
 
     def _observation(self, session: SessionRecord) -> str:
         if self._start.returned is not None:
@@ -214,14 +218,13 @@ class TaskRun:
         tail = result.stdout[-2048:].decode("utf-8", "replace").strip()
         what = f"setup_cmd `{command}` ended with exit code {result.returncode}: {tail}."
         draft = questions.environment(self._task, what)
-        checkpoint = work.session.checkpoint
         return Ended(
             candidate=work.session.candidate,
             stop=StopReason(Axis.DEFER, draft.kind),
-            tree=checkpoint.tree if checkpoint else self._tools.repository.tree_of(sandbox.base),
+            tree=work.tree,
             base=sandbox.base,
             plan=work.plan,
-            ref=work.ref,
+            ref=work.ref if work.session.checkpoint is not None else "",
             drafts=(draft,),
         )
 

@@ -32,6 +32,7 @@ class Work:
     """What a plan loop is run on.
 
     Attributes:
+        tree: Of the worktree as it was opened.
         ref: Under which the candidate's tree is kept after each step.
         option: The way to do it, where this candidate is one of several.
         observation: What the first step is shown.
@@ -43,6 +44,7 @@ class Work:
     run_id: str
     session: SessionRecord
     plan: Plan
+    tree: str
     ref: str
     option: Option | None = None
     observation: str = ""
@@ -55,6 +57,7 @@ class Ended:
 
     Attributes:
         stop: On the axis ``goal`` the gate has passed on the diff from ``base`` to ``tree``.
+        ref: Keeps ``tree``; empty where nothing was made.
         gate: The evidence of the last gate run, if there was one.
         drafts: What a human is asked.
         result: The final answer, or the best partial one.

@@ -26,7 +26,6 @@ _TIMEOUT_S = 1800.0
 _FLAGS = (
     "--no-pager",
     "--no-replace-objects",
-    "--literal-pathspecs",
     "--no-optional-locks",
 )
 _CONFIG = (
@@ -172,7 +171,7 @@ class Git:
         if self.config is not None and self.git_dir is not None:
             write_if_changed(self.git_dir / "config", self.config)
         result = process.run(
-            [*self._prefix(), *args],
+            [*self._prefix(), *self._pathspecs(args), *args],
             cwd=cwd or Path("/"),
             env=self._environment(),
             timeout_s=timeout_s,
@@ -218,6 +217,12 @@ class Git:
         if self.work_tree is not None:
             argv.append(f"--work-tree={self.work_tree}")
         return argv
+
+    @staticmethod
+    def _pathspecs(args: tuple[str | bytes, ...]) -> tuple[str, ...]:
+        # Names are names, whatever they look like; the one command that does not know the flag
+        # is handed names that look like nothing else.
+        return () if "check-ignore" in args else ("--literal-pathspecs",)
 
     def _environment(self) -> dict[str, str]:
         env = {

@@ -194,9 +194,14 @@ class OwnedRepository:
         tip = self._branch.tip()
         return fast_forward(checkout, self._own, self._objects, tip, self._branch.name, self._env)
 
-    def uncommitted(self) -> Uncommitted:
-        """Return how many files the checkout has beyond its HEAD, which are no part of a run."""
-        return self._files().uncommitted()
+    def uncommitted(self, *, leaving_out: str = "") -> Uncommitted:
+        """Return how many files the checkout has beyond its HEAD, which are no part of a run.
+
+        Args:
+            leaving_out: A path, with slashes, that does not count: the manifest, which the
+                harness itself writes.
+        """
+        return self._files().uncommitted(leaving_out=leaving_out)
 
     def snapshot_checkout(self) -> Sha:
         """Return a commit on HEAD of the checkout's files, ignored ones left out.

@@ -4,6 +4,7 @@ All of it is done with the harness's own repository and a copy of the user's ind
 itself, HEAD and the user's configuration are neither written nor obeyed.
 """
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -11,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from loopctl.domain import Sha
+from loopctl.domain import ChangeType, Sha
 from loopctl.errors import GitError, LandingRefusedError, RepositoryError, SandboxError
 from loopctl.sandbox.checkout import Checkout
 from loopctl.sandbox.git import Git
@@ -60,13 +61,23 @@ class CheckoutFiles:
         self._settings = file_settings(self._users, env)
         self._scratch = scratch
 
-    def uncommitted(self) -> Uncommitted:
-        """Return how many files the checkout has beyond its HEAD."""
+    def uncommitted(self, *, leaving_out: str = "") -> Uncommitted:
+        """Return how many files the checkout has beyond its HEAD.
+
+        Args:
+            leaving_out: A path, with slashes, that does not count.
+        """
+        left_out = leaving_out.encode(errors="surrogateescape")
         with self._copied_index() as git:
             git.run("update-index", "-q", "--refresh")
             changed = git.ask("diff-index", "--name-only", "-z", self._checkout.head)
             untracked = git.ask("ls-files", "--others", "--exclude-standard", "-z")
-            return Uncommitted(changed.count(b"\0"), untracked.count(b"\0"))
+        return Uncommitted(
+            *(
+                sum(path not in {b"", left_out} for path in listed.split(b"\0"))
+                for listed in (changed, untracked)
+            )
+        )
 
     def snapshot(self) -> Sha:
         """Return a commit of the files as they are; HEAD itself where nothing is uncommitted.
@@ -105,12 +116,33 @@ class CheckoutFiles:
             carried = self._objects.carry(base_tree, tree, now)
             if carried.tree is None:
                 raise LandingRefusedError(f"the run's diff does not apply: {carried.detail}")
+            self._refuse_obstacles(now, carried.tree)
             try:
                 git.ask("read-tree", "-m", "-u", now, carried.tree)
             except GitError as error:
                 raise LandingRefusedError(
                     f"the files cannot take the run's diff: {git_words(error)}"
                 ) from error
+
+    def _refuse_obstacles(self, now: str, target: str) -> None:
+        """Make sure that no ignored file stands where a new one goes: git would overwrite it."""
+        changes = self._objects.changes(now, target)
+        gone = {change.path for change in changes if change.type is ChangeType.DELETED}
+        for change in changes:
+            if change.type is not ChangeType.ADDED:
+                continue
+            place = self._checkout.root / change.path
+            parents = [
+                parent
+                for parent in place.relative_to(self._checkout.root).parents
+                if str(parent) not in gone
+            ]
+            blocked = [p for p in parents if _is_no_folder(self._checkout.root / p)]
+            if blocked or os.path.lexists(place):
+                raise LandingRefusedError(
+                    f"{blocked[0] if blocked else change.path} is in the way of the run's diff; "
+                    "move it elsewhere and run `loop land` again"
+                )
 
     @contextmanager
     def _copied_index(self) -> Iterator[Git]:
@@ -167,6 +199,10 @@ class CheckoutFiles:
         missing = [name for name, here in self._objects.has(blobs).items() if not here]
         if missing:
             copy_objects(self._users, self._own, missing, ())
+
+
+def _is_no_folder(path: Path) -> bool:
+    return path.is_symlink() or (path.exists() and not path.is_dir())
 
 
 def _quoted(path: Path) -> str:

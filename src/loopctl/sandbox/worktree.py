@@ -90,9 +90,9 @@ class Worktree:
             try:
                 self._add()
                 self._git.ask("read-tree", "--reset", "-u", tree)
+                self._settle()
             except GitError as error:
                 raise SandboxError(f"{what}: {git_words(error)}") from error
-            self._settle()
             self._exchange.offer("")
             self._make_scratch()
 
@@ -196,11 +196,13 @@ class Worktree:
         git does not enter ignored folders, where build tools keep what they have cloned. Asking
         for the ignored ones reads patterns only.
         """
-        asked = b"".join(f"{path}\0".encode(errors="surrogateescape") for path in nested)
+        folders = [f"./{Path(path).parent}" for path in nested]
+        asked = "".join(f"{folder}\0" for folder in folders).encode(errors="surrogateescape")
         result = self._git.run("check-ignore", "--stdin", "-z", stdin=asked)
         ignored = set(result.stdout.decode(errors="surrogateescape").split("\0"))
         allowed = ignored if result.returncode in {0, 1} else set()
-        return next((path for path in nested if path not in allowed), "")
+        pairs = zip(nested, folders, strict=True)
+        return next((path for path, folder in pairs if folder not in allowed), "")
 
     def _unsaved(self, error: GitError) -> SandboxError:
         return SandboxError(f"the files of {self._name} could not be saved: {git_words(error)}")
@@ -253,6 +255,9 @@ class Worktree:
             lock.unlink(missing_ok=True)
         (admin / "HEAD").write_text(f"{self._base}\n")
         shutil.copyfile(self._index, admin / "index")
+        # Inside, what differs from the base is work that is not staged, as a worker expects it.
+        git = self._around.git.at(self._around.layout.git_dir, self.workdir, admin / "index")
+        git.ask("read-tree", "-m", self._base)
 
     def _make_scratch(self) -> None:
         if self._scratch.is_symlink() or self._scratch.exists():

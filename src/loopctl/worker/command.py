@@ -98,6 +98,8 @@ def _is_environment(result: ExecResult) -> bool:
 
 
 def _text(command: str, result: ExecResult) -> str:
+    first, *more = command.strip().splitlines() or [""]
+    command = f"{first} …" if more else first
     said = result.stdout[-_TAIL_BYTES:].decode("utf-8", "replace").rstrip()
     if result.timed_out:
         end = f"was ended after {result.duration_ms / 1000:.0f} s"

@@ -27,9 +27,9 @@ FILES = {
 PYPROJECT = FILES["pyproject.toml"]
 
 
-@pytest.fixture
-def app(bench: Any) -> Any:
-    return bench.start(FILES)
+@pytest.fixture(scope="module")
+def app(shared_bench: Any) -> Any:
+    return shared_bench.start(FILES)
 
 
 def _last(result: Any) -> tuple[Check, Verdict, Blame | None]:

@@ -1,0 +1,159 @@
+import io
+from collections.abc import Iterator
+
+import pytest
+from pydantic import TypeAdapter
+
+from loopctl.cli.lines import event_line
+from loopctl.cli.live import Follower, guarded, live_view, table
+from loopctl.domain import Scope, TaskStatus
+from loopctl.events import (
+    AnyEvent,
+    Noticed,
+    RunResumed,
+    RunStarted,
+    StepStarted,
+    TaskClaimed,
+    parse,
+)
+from loopctl.report.summary import Activity, RunSummary, TaskSummary
+from loopctl.testing import StillClock
+
+STAMP = {"seq": 7, "ts": "2026-01-02T03:04:05.000Z", "run": "r1"}
+SAMPLES = [
+    '{"type":"run_started","goal":"g","base":"b","branch":"i","scope":{},"tasks":[["T1","One"]]}',
+    '{"type":"run_resumed","reason":"answer","tasks":[]}',
+    '{"type":"noticed","text":"careful"}',
+    '{"type":"task_claimed","task":"T1","title":"One","worker":"command"}',
+    '{"type":"status_changed","task":"T1","old":"todo","new":"done","signal":"landed"}',
+    '{"type":"sandbox_opened","task":"T1","candidate":"main","base":"b","tree":"t"}',
+    '{"type":"step_started","task":"T1","candidate":"main","iteration":1,"step_goal":"do"}',
+    '{"type":"step_finished","task":"T1","candidate":"a","iteration":1,"tree":"t","ms":5,"progress":{}}',
+    '{"type":"plan_created","task":"T1","candidate":"main","todos":["a"]}',
+    '{"type":"plan_revised","task":"T1","candidate":"main","todos":["a"],"replans":1}',
+    '{"type":"todo_closed","task":"T1","candidate":"main","todo":"a","summary":"did"}',
+    '{"type":"todo_reopened","task":"T1","candidate":"main","todo":"a"}',
+    '{"type":"message_rejected","task":"T1","candidate":"main","error":"bad"}',
+    '{"type":"assumption_recorded","task":"T1","candidate":"main","text":"x"}',
+    '{"type":"gate_finished","task":"T1","candidate":"main","head":"h","tree":"t","checks":[]}',
+    '{"type":"candidate_ended","task":"T1","name":"a","verdict":"pass","ref":"refs/loop/x"}',
+    '{"type":"fork_resolved","task":"T1","winner":null,"reason":"none passed"}',
+    '{"type":"task_landed","task":"T1","commit":"c","tree":"t","branch":"i","key":"k","files":1}',
+    '{"type":"decision_raised","task":"T1","id":"T1.1","kind":"scope","question":"far?"}',
+    '{"type":"decision_answered","task":"T1","id":"T1.1","answer":"yes"}',
+    '{"type":"task_stopped","task":"T1","axis":"stall","reason":"no_progress","steps":3}',
+    '{"type":"goal_judged","met":null,"criteria":[]}',
+    '{"type":"run_ended","status":"complete","exit_code":0,"head":"h"}',
+]
+EVENTS = [parse(sample).model_copy(update=STAMP) for sample in SAMPLES]
+
+
+def test_there_is_a_sample_of_every_event() -> None:
+    schema = TypeAdapter(AnyEvent).json_schema()
+    assert {event.type for event in EVENTS} == set(schema["discriminator"]["mapping"])
+
+
+@pytest.mark.parametrize("event", EVENTS, ids=lambda event: event.type)
+def test_every_event_is_one_plain_line(event: AnyEvent) -> None:
+    line = event_line(event)
+    assert line.startswith("03:04:05 ")
+    assert line.isprintable()
+    assert (event.task or "") in line
+
+
+def test_a_view_without_a_terminal_writes_a_line_an_event() -> None:
+    stream = io.StringIO()
+    with live_view(Follower(lambda _run: ()), stream) as view:
+        for event in EVENTS:
+            view(event)
+    assert len(stream.getvalue().splitlines()) == len(EVENTS)
+    assert "\x1b" not in stream.getvalue()
+
+
+class Screen(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize("variable", [("NO_COLOR", "1"), ("TERM", "dumb")])
+def test_a_terminal_that_wants_no_codes_gets_none(
+    variable: tuple[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(*variable)
+    stream = Screen()
+    with live_view(Follower(lambda _run: ()), stream) as view:
+        view(EVENTS[0])
+    assert "\x1b" not in stream.getvalue()
+
+
+def test_a_terminal_gets_a_table_that_is_gone_at_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    stream = Screen()
+    follower = Follower(lambda _run: ())
+    follower(EVENTS[0])
+    with live_view(follower, stream):
+        pass
+    assert "T1" in stream.getvalue()
+
+
+def test_the_table_shows_step_gate_time_and_cost() -> None:
+    from rich.console import Console
+
+    clock = StillClock()
+    since = clock.now().isoformat()
+    clock.pass_time(125)
+    work = Activity(since, "regex", 3, "use \x1b[2J a pattern", "verify fail (introduced)")
+    tasks = (
+        TaskSummary("T1", "One", TaskStatus.IN_PROGRESS, activity=work),
+        TaskSummary("T2", "Two"),
+    )
+    console = Console(width=160, file=io.StringIO(), record=True)
+    console.print(table(RunSummary(run_id="r1", goal="g", tasks=tasks), clock, 20))
+    text = console.export_text()
+    for part in ("T1", "regex 3", "\\x1b[2J a pattern", "verify fail", "2:05", "$0.00", "T2"):
+        assert part in text
+
+
+def test_a_long_list_shows_the_tasks_at_work() -> None:
+    busy = TaskSummary("T50", "Busy", activity=Activity(""))
+    tasks = (*(TaskSummary(f"T{n}") for n in range(50)), busy)
+    made = table(RunSummary(tasks=tasks), StillClock(), 5)
+    assert made.row_count == 5
+    assert "T50" in [str(cell) for cell in made.columns[0].cells]
+    assert made.caption == "and 46 more"
+
+
+def _history() -> tuple[AnyEvent, ...]:
+    events: list[AnyEvent] = [
+        RunStarted(goal="g", base="b", branch="i", scope=Scope(), tasks=(("T1", "One"),)),
+        TaskClaimed(task="T1", title="One", worker="command"),
+        RunResumed(reason="resume", tasks=(("T1", "One"),)),
+        StepStarted(task="T1", candidate="main", iteration=4, step_goal="x"),
+    ]
+    return tuple(e.model_copy(update={"seq": n, "run": "r1"}) for n, e in enumerate(events, 1))
+
+
+def test_a_continued_run_is_shown_with_its_history() -> None:
+    asked: list[str] = []
+
+    def history(run_id: str) -> Iterator[AnyEvent]:
+        asked.append(run_id)
+        yield from _history()
+
+    follower = Follower(history)
+    for event in _history()[2:]:
+        follower(event)
+    assert asked == ["r1"]
+    assert (follower.summary.goal, follower.summary.invocations) == ("g", 2)
+    assert follower.summary.seq == 4
+
+
+def test_a_broken_view_is_said_once_and_ends_no_run(capsys: pytest.CaptureFixture[str]) -> None:
+    def broken(event: AnyEvent) -> None:
+        raise ValueError(event.type)
+
+    listener = guarded(broken)
+    listener(Noticed(text="a"))
+    listener(Noticed(text="b"))
+    assert capsys.readouterr().err.count("has failed and is off") == 1
