@@ -106,3 +106,14 @@ def test_architecture_names_every_part() -> None:
     parts = [path for path in (ROOT / "src/loopctl").iterdir() if path.name[0] not in "_."]
     names = {f"{path.name}/" if path.is_dir() else path.name for path in parts} - {"py.typed"}
     assert [name for name in sorted(names) if f"{name} " not in page] == []
+
+
+def test_commands_that_the_docs_show_are_there() -> None:
+    commands = (DOCS / "reference/cli.md").read_text(encoding="utf-8")
+    shown = {
+        (page.name, word)
+        for page in PAGES
+        for word in re.findall(r"`loop ([a-z][a-z-]+)", page.read_text(encoding="utf-8"))
+    }
+    assert {word for _, word in shown} >= {"answer", "land", "report", "defer", "demo"}
+    assert [use for use in sorted(shown) if f"loop {use[1]}" not in commands] == []
