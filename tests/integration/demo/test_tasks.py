@@ -41,7 +41,6 @@ class Hand:
         (self._bin / "loop").chmod(0o755)
         self.observation.write_text("")
         manifest = tomllib.loads((folder / "tasks/ACTIVE.toml").read_text())
-        self.goal: dict[str, Any] = manifest["goal"]
         self.tasks: dict[str, dict[str, Any]] = {task["id"]: task for task in manifest["task"]}
 
     def shell(self, command: str, env: Mapping[str, str]) -> Done:
