@@ -231,7 +231,9 @@ class IntegrationBranch:
         """
         if place := self._checked_out():
             raise LandingRefusedError(f"{self.name} is checked out in {place}; it stays")
-        if self._users.run("update-ref", "--no-deref", "-d", self._ref, tip).returncode != 0:
+        with self._marked():
+            gone = self._users.run("update-ref", "--no-deref", "-d", self._ref, tip)
+        if gone.returncode != 0:
             raise self._moved(self.tip(), tip)
 
     @contextlib.contextmanager
