@@ -8,9 +8,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
-from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
 
 from loopctl.clock import Clock, SystemClock
 from loopctl.context.brain import LocalBrain
@@ -27,19 +25,14 @@ from loopctl.judges.evidence import observation
 from loopctl.judges.gate import code_gate
 from loopctl.manifest.frontier import Frontier
 from loopctl.place import Place
-from loopctl.ports import RunRecord, Worker
+from loopctl.ports import Worker
+from loopctl.records import RunRecord
 from loopctl.sandbox.confine import Unconfined
 from loopctl.sandbox.repository import OwnedRepository
 from loopctl.settings import Settings
-from loopctl.store.database import open_database
-from loopctl.store.decisions import SqliteDecisions
 from loopctl.store.eventlog import JsonLinesEventLog
-from loopctl.store.runs import SqliteRuns
-from loopctl.store.sessions import SqliteSessions
-from loopctl.store.verdicts import SqliteVerdicts
+from loopctl.store.stores import Stores
 from loopctl.worker.command import CommandWorker
-
-DATABASE: Final = "loop.db"
 
 
 def workers() -> Mapping[str, Worker]:
@@ -56,30 +49,6 @@ def why_unworkable(task: Task, settings: Settings) -> str | None:
         f"{task.id} needs the worker {worker!r}, which this version does not have; give it a "
         'command and worker = "command"'
     )
-
-
-class Stores(AbstractContextManager["Stores"]):
-    """The stores of one checkout, over one connection."""
-
-    def __init__(self, local: Path) -> None:
-        self._database = open_database(local / DATABASE)
-        self.runs = SqliteRuns(self._database)
-        self.sessions = SqliteSessions(self._database)
-        self.decisions = SqliteDecisions(self._database)
-        self.verdicts = SqliteVerdicts(self._database)
-
-    def __enter__(self) -> Self:
-        """Return the stores."""
-        return self
-
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
-        """Close the connection."""
-        self._database.close()
 
 
 def open_repository(

@@ -26,14 +26,15 @@ from loopctl.domain import (
 from loopctl.errors import MachineError, UserError
 from loopctl.manifest.toml import TomlManifest
 from loopctl.place import Place
-from loopctl.ports import ManifestFile, RunRecord
+from loopctl.records import RunRecord
 from loopctl.settings import Settings
 from loopctl.store import lease
 
 if TYPE_CHECKING:
-    from loopctl.assembly import Stores
     from loopctl.events import AnyEvent, RunEnded
     from loopctl.launch import Launch
+    from loopctl.ports import ManifestFile
+    from loopctl.store.stores import Stores
 
 Listener = Callable[["AnyEvent"], None]
 """Called with every event, in order, after it is written; it must not raise."""
@@ -136,7 +137,7 @@ class Project:
 
     def decisions(self, *, open_only: bool = True) -> tuple[Decision, ...]:
         """Return the decisions of all runs, oldest first; the open ones are those that stand."""
-        from loopctl.engine.answers import open_decisions
+        from loopctl.engine.standing import open_decisions
 
         stores = self._stores()
         if stores is None:
@@ -221,7 +222,7 @@ class Project:
 
     def _stores(self) -> "Stores | None":
         """Return the stores where there are any; looking at a project makes none."""
-        from loopctl.assembly import DATABASE, Stores
+        from loopctl.store.stores import DATABASE, Stores
 
         return Stores(self.local) if (self.local / DATABASE).exists() else None
 
@@ -240,7 +241,7 @@ def open_project(
         RepositoryError: There is no checkout around it.
         SettingsError: A settings source has faults; all of them.
     """
-    from loopctl.sandbox.checkout import find_checkout
+    from loopctl.sandbox.find import find_checkout
 
     if not directory.is_dir():
         raise UserError(f"{directory} is no folder; name one with -C")

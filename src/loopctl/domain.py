@@ -5,13 +5,17 @@ The words are those of ``docs/glossary.md``.
 
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import NewType
+from typing import Final, NewType
 
 TaskId = NewType("TaskId", str)
 """A manifest id: letters, digits, ``.``, ``_``, ``-``; begins with a letter or digit."""
 
 Sha = NewType("Sha", str)
 """A full hexadecimal git object id (40 or 64 digits)."""
+
+
+GOAL: Final = "@goal"
+"""Stands for a task in the goal's own decisions; no task can be called that."""
 
 
 class TaskStatus(StrEnum):
@@ -156,130 +160,6 @@ class ExecResult:
     duration_ms: int = 0
     timed_out: bool = False
     truncated: bool = False
-
-
-class Check(StrEnum):
-    """The checks of the code gate, in their order."""
-
-    APPLY = "apply"
-    TYPECHECK = "typecheck"
-    VERIFY = "verify"
-
-
-class Verdict(StrEnum):
-    """What a check knows. A check that could not be made is ``unknown``, never ``pass``."""
-
-    PASS = "pass"  # noqa: S105 - a verdict, not a password
-    FAIL = "fail"
-    UNKNOWN = "unknown"
-
-
-class Blame(StrEnum):
-    """Whose fault a failing check is."""
-
-    INTRODUCED = "introduced"
-    PRE_EXISTING = "pre-existing"
-    FLAKY = "flaky"
-    ENVIRONMENT = "environment"
-
-
-@dataclass(frozen=True, slots=True)
-class TestCounts:
-    """What pytest itself counted, read from the harness's own report."""
-
-    collected: int = 0
-    passed: int = 0
-    failed: int = 0
-    skipped: int = 0
-    xfailed: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class CheckResult:
-    """The evidence of one check.
-
-    Attributes:
-        check: Which one.
-        verdict: What it found.
-        blame: Set on every verdict but ``pass``.
-        reason: One line for a reader; on a failure it says what would mend it.
-        command: What was run, empty for ``apply``.
-        exit: Its exit code, ``None`` where nothing was run.
-        ms: Its duration in milliseconds.
-        tree: The git tree that it ran on.
-        tail: The end of its output, at most a few kilobytes, printable.
-        vacuous: It passes at the base as well.
-        counts: Of a pytest verify, on the candidate.
-        base_counts: Of a pytest verify, on the base.
-        findings: What was red, sorted, one line each: node ids of failed tests; type errors
-            without their line numbers. Of a check whose blame is ``introduced`` only the new.
-        signature: Equal for equal type errors; empty where there were none.
-    """
-
-    check: Check
-    verdict: Verdict
-    blame: Blame | None = None
-    reason: str = ""
-    command: str = ""
-    exit: int | None = None
-    ms: int = 0
-    tree: str = ""
-    tail: str = ""
-    vacuous: bool = False
-    counts: TestCounts | None = None
-    base_counts: TestCounts | None = None
-    findings: tuple[str, ...] = ()
-    signature: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class GateResult:
-    """The evidence of one gate run, in order; checks after the first that fails are absent.
-
-    Attributes:
-        head: The commit that the diff was applied to.
-        tree: The tree that was judged and that alone may land; empty where nothing applied.
-        checks: At least ``apply``.
-    """
-
-    head: Sha
-    tree: str
-    checks: tuple[CheckResult, ...]
-
-    @property
-    def verdict(self) -> Verdict:
-        """The verdict of the last check: what comes before it has passed."""
-        return self.checks[-1].verdict
-
-    @property
-    def blame(self) -> Blame | None:
-        """The blame of the check that did not pass."""
-        return self.checks[-1].blame
-
-    @property
-    def is_passed(self) -> bool:
-        """Every check passed, and one of them judged more than whether the diff applies."""
-        return self.verdict is Verdict.PASS and self.is_verified
-
-    @property
-    def is_verified(self) -> bool:
-        """A check beyond ``apply`` was made; without one a code task cannot be done."""
-        return any(result.check is not Check.APPLY for result in self.checks)
-
-    @property
-    def is_unverified(self) -> bool:
-        """The diff applies, and nothing else could be asked of it."""
-        return self.verdict is Verdict.PASS and not self.is_verified
-
-    @property
-    def signature(self) -> str:
-        """Equal for gate runs that failed on the same type errors; empty for all others."""
-        return self.checks[-1].signature
-
-    @property
-    def is_vacuous(self) -> bool:
-        """Verify passes at the base as well."""
-        return any(result.vacuous for result in self.checks)
 
 
 class Axis(StrEnum):

@@ -5,22 +5,14 @@ view, the reports and ``run.json`` are made from events alone. Names are in the 
 Readers accept old events for ever: a changed shape is a new ``type``.
 """
 
+from functools import cache
 from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from loopctl.domain import (
-    Axis,
-    CheckResult,
-    DecisionKind,
-    RunStatus,
-    Scope,
-    TaskStatus,
-    Usage,
-    Verdict,
-    Wait,
-)
+from loopctl.domain import Axis, DecisionKind, RunStatus, Scope, TaskStatus, Usage, Wait
 from loopctl.plan import StepProgress
+from loopctl.verdict import CheckResult, Verdict
 
 
 class Event(BaseModel):
@@ -33,7 +25,8 @@ class Event(BaseModel):
         task: The task it is about; ``None`` for the run itself.
     """
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    # Built when first used: a command that reads no events does not pay for them.
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
     seq: int = 0
     ts: str = ""
@@ -325,7 +318,10 @@ AnyEvent = Annotated[
 ]
 """One event of a run. Renderers match on it and end in ``assert_never``."""
 
-_ADAPTER: TypeAdapter[AnyEvent] = TypeAdapter(AnyEvent)
+
+@cache
+def _adapter() -> TypeAdapter[AnyEvent]:
+    return TypeAdapter(AnyEvent)
 
 
 def parse(line: str | bytes) -> AnyEvent:
@@ -334,7 +330,7 @@ def parse(line: str | bytes) -> AnyEvent:
     Raises:
         ValueError: The line is no event that this version knows.
     """
-    return _ADAPTER.validate_json(line)
+    return _adapter().validate_json(line)
 
 
 def dump(event: Event) -> dict[str, Any]:

@@ -15,7 +15,6 @@ from typing import Final, Literal
 from loopctl import settings as setting
 from loopctl.assembly import (
     Drive,
-    Stores,
     confinement_notice,
     open_repository,
     why_unworkable,
@@ -37,11 +36,12 @@ from loopctl.errors import LoopctlError, UsageError
 from loopctl.events import AnyEvent, Noticed, RunEnded
 from loopctl.manifest.frontier import Frontier
 from loopctl.place import Place
-from loopctl.ports import RunRecord
+from loopctl.records import RunRecord
 from loopctl.sandbox.interrupt import cancel_on_signals
 from loopctl.sandbox.repository import OwnedRepository
 from loopctl.settings import Settings
 from loopctl.store import lease
+from loopctl.store.stores import Stores
 
 _SEVERITY: Final = (0, 4, 3, 5, 2, 1, 130)
 """Exit codes in the order in which they count, the last one first."""

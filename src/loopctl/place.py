@@ -3,9 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-from loopctl.ports import ManifestFile
 from loopctl.settings import LoadedSettings, Settings
+
+if TYPE_CHECKING:
+    from loopctl.ports import ManifestFile
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +28,7 @@ class Place:
     local: Path
     env: Mapping[str, str]
     loaded: LoadedSettings
-    file: ManifestFile
+    file: "ManifestFile"
     manifest_in_tree: str
 
     @property

@@ -4,36 +4,33 @@ The engine knows these and nothing behind them; concrete classes meet in ``boots
 Results are values; broken machinery is an exception of ``errors.py``.
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from loopctl.domain import (
-    Assumption,
     Change,
-    CheckResult,
     Decision,
     DecisionDraft,
     ExecResult,
-    GateResult,
-    Goal,
     Limits,
     Manifest,
-    Option,
     RunStatus,
-    Scope,
     Sha,
     Task,
     TaskId,
     TaskStatus,
-    Usage,
     Wait,
 )
-from loopctl.events import AnyEvent
-from loopctl.plan import Budget, Checkpoint
+from loopctl.plan import Checkpoint
+from loopctl.records import Candidate, Capsule, Carried, Landed, RunRecord, SessionRecord
+from loopctl.steps import Message, StepEvent, StepRequest
+from loopctl.verdict import CheckResult, GateResult
 
-Emit = Callable[[AnyEvent], AnyEvent]
+if TYPE_CHECKING:
+    from loopctl.events import AnyEvent
+
+Emit = Callable[["AnyEvent"], "AnyEvent"]
 """Append an event; returns it as written, numbered and stamped, once it is written."""
 
 
@@ -42,126 +39,6 @@ Describe = Callable[[GateResult], str]
 
 
 # --- workers -----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class StepRequest:
-    """All that a worker gets for one step; it keeps nothing of it afterwards.
-
-    Attributes:
-        session_id: One candidate of one task in one run.
-        loop_iteration: From 1; goes on over resumes and answers.
-        step_goal: The active todo's text; empty in relay mode.
-        goal: The run's goal, verbatim.
-        option: The way to do it, where this candidate is one of several.
-        context: What the brain recalled, text.
-        observation: Evidence of the last gate or of the last command; empty on the first step.
-        answer: The human's words where the task was deferred before; ``None`` otherwise.
-        budget: What is left to spend.
-        run_id: The run.
-    """
-
-    session_id: str
-    loop_iteration: int
-    step_goal: str
-    goal: Goal
-    task: Task
-    run_id: str
-    option: Option | None = None
-    context: str = ""
-    observation: str = ""
-    answer: str | None = None
-    budget: Budget = field(default_factory=Budget)
-
-
-@dataclass(frozen=True, slots=True)
-class OutputTail:
-    """What a command said, for the reader of the report and for the next observation."""
-
-    exit: int
-    text: str
-    is_environment: bool = False
-    """The command never had its chance: not found, out of time, killed, disk full."""
-
-
-@dataclass(frozen=True, slots=True)
-class TodoDone:
-    """The worker says that the active todo is done; the gate has the last word."""
-
-    summary: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Deferred:
-    """The worker asks a human."""
-
-    draft: DecisionDraft
-
-
-@dataclass(frozen=True, slots=True)
-class ForkRaised:
-    """The worker has met a decision with options; ``bucket`` is its own, unchecked, word."""
-
-    question: str
-    bucket: str
-    options: tuple[Option, ...]
-    best_guess: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class PremiseInvalid:
-    """The worker has found that the task rests on something false."""
-
-    claim: str
-    evidence: str
-
-
-@dataclass(frozen=True, slots=True)
-class Assumed:
-    """The worker took something for granted."""
-
-    assumption: Assumption
-
-
-@dataclass(frozen=True, slots=True)
-class MessageMalformed:
-    """A message could not be read; ``error`` is shown to the worker."""
-
-    error: str
-
-
-@dataclass(frozen=True, slots=True)
-class UsageReported:
-    """What a model call cost."""
-
-    usage: Usage
-
-
-@dataclass(frozen=True, slots=True)
-class WorkerProgress:
-    """Exactly one, last: the signals that only the worker can give.
-
-    The engine adds what it can see for itself (new tree, todo closed) and makes a
-    :class:`~loopctl.plan.StepProgress` of both.
-    """
-
-    made_tool_calls: bool
-    tool_calls_errored: bool
-    response_delta_hash: str
-    tool_calls_hash: str = ""
-
-
-StepEvent = (
-    OutputTail
-    | TodoDone
-    | Deferred
-    | ForkRaised
-    | PremiseInvalid
-    | Assumed
-    | MessageMalformed
-    | UsageReported
-    | WorkerProgress
-)
 
 
 class Worker(Protocol):
@@ -271,34 +148,9 @@ class Exchange(Protocol):
         """Write the observation for the next step and empty the outbox."""
         ...
 
-    def messages(
-        self,
-    ) -> Iterator[TodoDone | Deferred | ForkRaised | PremiseInvalid | Assumed | MessageMalformed]:
+    def messages(self) -> Iterator[Message]:
         """Yield what the worker has put in the outbox, in the order of the file names."""
         ...
-
-
-@dataclass(frozen=True, slots=True)
-class Carried:
-    """A diff on another head.
-
-    Attributes:
-        tree: The resulting tree; ``None`` when it does not apply cleanly.
-        detail: git's own words where it does not.
-    """
-
-    tree: str | None
-    detail: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Landed:
-    """A commit of the integration branch that this harness made, read from its trailers."""
-
-    commit: Sha
-    task: TaskId
-    run_id: str
-    key: str
 
 
 class Repository(Protocol):
@@ -376,21 +228,6 @@ class Repository(Protocol):
 
 
 # --- judges ------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class Candidate:
-    """What a gate judges: the diff from ``base`` to ``tree``, to be applied to ``head``.
-
-    Attributes:
-        name: The option's name, or ``"main"``.
-    """
-
-    task: Task
-    name: str
-    base: Sha
-    tree: str
-    head: Sha
 
 
 class Gate(Protocol):
@@ -474,43 +311,6 @@ class Frontier(Protocol):
 # --- store -------------------------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class RunRecord:
-    """A run as the store knows it.
-
-    Attributes:
-        settings_json: The settings frozen at its start.
-        verify_cmd: Replaces the verify command of every task, where one was given.
-        is_wip: ``base`` is a snapshot of the checkout's uncommitted changes.
-    """
-
-    id: str
-    status: RunStatus
-    goal: str
-    base: Sha
-    branch: str
-    started: str
-    scope: Scope
-    settings_json: str
-    settings_hash: str
-    verify_cmd: str | None = None
-    is_wip: bool = False
-    ended: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class SessionRecord:
-    """One candidate of one task in one run."""
-
-    id: str
-    run_id: str
-    task: TaskId
-    candidate: str
-    base: Sha
-    iteration: int
-    checkpoint: Checkpoint | None
-
-
 class RunStore(Protocol):
     """Runs, in ``.local/loop.db``. Every write here and below is one transaction."""
 
@@ -569,48 +369,7 @@ class DecisionStore(Protocol):
         ...
 
 
-class EventLog(Protocol):
-    """``events.jsonl`` of a run and whoever listens to it."""
-
-    def append(self, event: AnyEvent) -> AnyEvent:
-        """Return the event as written, numbered and stamped; listeners are called after that."""
-        ...
-
-    def read(self) -> Iterable[AnyEvent]:
-        """Return all events of the run so far, also those of earlier invocations."""
-        ...
-
-
 # --- context -----------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class DeferredTask:
-    """A deferred task as it stands in the capsule."""
-
-    task_id: str
-    question: str
-    best_guess: str = ""
-    answer: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Capsule:
-    """The durable thread of a run: what is re-read after any crash, clear or answer.
-
-    Attributes:
-        goal: Verbatim; byte-identical wherever it is copied.
-        current_step: The exact next action, written before it is begun.
-        verify_cmd: How to confirm the next step before it begins.
-    """
-
-    goal: str
-    current_step: str = ""
-    key_decisions: tuple[str, ...] = ()
-    verify_cmd: str = ""
-    deferred_tasks: tuple[DeferredTask, ...] = ()
-    open_questions: tuple[str, ...] = ()
-    assumptions: tuple[str, ...] = ()
 
 
 class Brain(Protocol):

@@ -9,32 +9,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from loopctl.domain import (
-    Change,
-    ChangeType,
-    Check,
-    CheckResult,
-    ExecResult,
-    GateResult,
-    Sha,
-    TaskId,
-    Verdict,
-)
+from loopctl.domain import Change, ChangeType, ExecResult, Sha, TaskId
 from loopctl.errors import LandingRefusedError, SandboxError
 from loopctl.events import AnyEvent
 from loopctl.plan import Checkpoint
-from loopctl.ports import (
-    Candidate,
-    Capsule,
-    Carried,
-    Exchange,
-    Landed,
-    Sandbox,
-    SessionRecord,
-    StepEvent,
-    StepRequest,
-    WorkerProgress,
-)
+from loopctl.ports import Exchange, Sandbox
+from loopctl.records import Candidate, Capsule, Carried, Landed, SessionRecord
+from loopctl.steps import StepEvent, StepRequest, WorkerProgress
+from loopctl.verdict import Check, CheckResult, GateResult, Verdict
 
 
 @dataclass
@@ -326,7 +308,7 @@ class MemoryBrain:
 
 @dataclass
 class MemoryEventLog:
-    """The port ``EventLog``: numbers the events and keeps them in a list."""
+    """An event log that numbers the events and keeps them in a list."""
 
     events: list[AnyEvent] = field(default_factory=list)
 

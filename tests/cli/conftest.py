@@ -40,7 +40,7 @@ from loopctl.events import (
     TaskLanded,
     TaskStopped,
 )
-from loopctl.ports import RunRecord
+from loopctl.records import RunRecord
 from loopctl.settings import Settings
 
 RUN_ID = "20261130T184500-3f2a"

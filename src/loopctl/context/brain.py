@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Final
 
 from loopctl.context.capsule import parse, render
-from loopctl.ports import Capsule
+from loopctl.records import Capsule
 
 FILE_NAME: Final = "context.md"
 

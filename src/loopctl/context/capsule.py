@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import tomlkit
 
-from loopctl.ports import Capsule, DeferredTask
+from loopctl.records import Capsule, DeferredTask
 
 _FENCE: Final = "```"
 _BLOCK: Final = re.compile(r"^```toml\n(.*)^```$", re.DOTALL | re.MULTILINE)

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from loopctl.domain import (
+    GOAL,
     Decision,
     DecisionKind,
     Limits,
@@ -13,15 +14,12 @@ from loopctl.domain import (
     TaskId,
     TaskStatus,
 )
-from loopctl.engine.driver import GOAL
 from loopctl.errors import AnswerError
 from loopctl.events import DecisionAnswered
 from loopctl.ports import Brain, DecisionStore, Emit
 
 REJECTED: Final = "reject"
 """The answer that leaves a task as it is."""
-
-_ASKING: Final = frozenset({TaskStatus.NEEDS_HUMAN, TaskStatus.BLOCKED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,24 +33,6 @@ class Answer:
     decision_id: str
     text: str
     raised: Limits = field(default_factory=Limits)
-
-
-def open_decisions(decisions: Sequence[Decision], manifest: Manifest) -> tuple[Decision, ...]:
-    """Return the decisions that still stand: unanswered, and their task still waits for them.
-
-    A question about the goal stands as long as no newer run has asked or settled it.
-    """
-    asking = {task.id for task in manifest.tasks if task.status in _ASKING}
-    newest_goal_run = next((d.run_id for d in reversed(decisions) if d.task == GOAL), None)
-    return tuple(
-        decision
-        for decision in decisions
-        if decision.answer is None
-        and (
-            decision.task in asking
-            or (decision.task == GOAL and decision.run_id == newest_goal_run)
-        )
-    )
 
 
 def check(answers: Sequence[Answer], decisions: Sequence[Decision]) -> tuple[Decision, ...]:

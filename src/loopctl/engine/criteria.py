@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from loopctl.domain import Criterion, DecisionDraft, Goal, Sha, Verdict
+from loopctl.domain import Criterion, DecisionDraft, Goal, Sha
 from loopctl.engine import questions
 from loopctl.events import GoalJudged
 from loopctl.ports import Emit, Gate
+from loopctl.verdict import Verdict
 
 _NO: Final = ("n", "no", "not", "rejected")
 

@@ -11,6 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from loopctl.domain import (
+    GOAL,
     Axis,
     Decision,
     DecisionDraft,
@@ -28,10 +29,8 @@ from loopctl.engine.transitions import Signal
 from loopctl.engine.work import Ended
 from loopctl.errors import CancelledError, LandingRefusedError, LoopctlError
 from loopctl.events import DecisionRaised, Noticed, TaskClaimed, TaskStopped
-from loopctl.ports import DecisionStore, DeferredTask, Frontier
-
-GOAL: Final = "@goal"
-"""Stands for a task in the goal's own decisions; no task can be called that."""
+from loopctl.ports import DecisionStore, Frontier
+from loopctl.records import DeferredTask
 
 _SIGNALS: Final = {
     Axis.STALL: Signal.STALLED,

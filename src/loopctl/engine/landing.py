@@ -8,10 +8,11 @@ import hashlib
 from dataclasses import dataclass
 from typing import Final
 
-from loopctl.domain import Change, GateResult, Sha, Task
+from loopctl.domain import Change, Sha, Task
 from loopctl.engine.work import Ended, Tools
 from loopctl.events import GateFinished, TaskLanded
-from loopctl.ports import Candidate
+from loopctl.records import Candidate
+from loopctl.verdict import GateResult
 
 _SUBJECT_CHARS: Final = 72
 

@@ -10,7 +10,7 @@ Source: the loop's low-level design §5.1.
 from dataclasses import replace
 from typing import Final
 
-from loopctl.domain import Axis, Blame, DecisionDraft, GateResult, StopReason, Usage
+from loopctl.domain import Axis, DecisionDraft, StopReason, Usage
 from loopctl.engine import questions
 from loopctl.engine.progress import observe
 from loopctl.engine.pursuit import Step, pursue
@@ -26,7 +26,10 @@ from loopctl.events import (
     TodoReopened,
 )
 from loopctl.plan import Checkpoint, PlanStatus, StepProgress, TodoStatus
-from loopctl.ports import Candidate, Sandbox, StepRequest, Worker, WorkerProgress
+from loopctl.ports import Sandbox, Worker
+from loopctl.records import Candidate
+from loopctl.steps import StepRequest, WorkerProgress
+from loopctl.verdict import Blame, GateResult
 
 FAULT_TRIES: Final = 2
 """How many environment faults a candidate meets before a human is asked."""

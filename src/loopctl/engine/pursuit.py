@@ -5,20 +5,18 @@ from dataclasses import dataclass, field, replace
 from loopctl.domain import DecisionDraft, Usage
 from loopctl.engine import questions
 from loopctl.events import AssumptionRecorded, MessageRejected
-from loopctl.ports import (
+from loopctl.ports import Emit, Sandbox, Worker
+from loopctl.steps import (
     Assumed,
     Deferred,
-    Emit,
     ForkRaised,
     MessageMalformed,
     OutputTail,
     PremiseInvalid,
-    Sandbox,
     StepEvent,
     StepRequest,
     TodoDone,
     UsageReported,
-    Worker,
     WorkerProgress,
 )
 

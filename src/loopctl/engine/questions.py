@@ -2,9 +2,10 @@
 
 from typing import Final
 
-from loopctl.domain import CheckResult, DecisionDraft, DecisionKind, GateResult, Task
+from loopctl.domain import DecisionDraft, DecisionKind, Task
 from loopctl.plan import Budget
-from loopctl.ports import ForkRaised, PremiseInvalid
+from loopctl.steps import ForkRaised, PremiseInvalid
+from loopctl.verdict import CheckResult, GateResult
 
 NO_VERIFY: Final = "no_verify"
 """The reason of the decision whose answer is a verify command."""

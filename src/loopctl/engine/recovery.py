@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from loopctl.domain import TaskId, TaskStatus
 from loopctl.engine.board import Board
 from loopctl.engine.transitions import Signal
-from loopctl.ports import Landed
+from loopctl.records import Landed
 
 
 def reconcile(

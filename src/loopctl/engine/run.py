@@ -6,20 +6,20 @@ from dataclasses import dataclass
 from typing import Literal, cast
 
 from loopctl.clock import stamp
-from loopctl.domain import Decision, RunStatus, Scope, Sha, TaskId, TaskStatus
+from loopctl.domain import GOAL, Decision, RunStatus, Scope, Sha, TaskId, TaskStatus
 from loopctl.engine import recovery
 from loopctl.engine.answers import announce
 from loopctl.engine.board import Board
 from loopctl.engine.criteria import Judged, judge_goal
-from loopctl.engine.driver import GOAL, Driver
+from loopctl.engine.driver import Driver
 from loopctl.engine.landing import Landing
 from loopctl.engine.outcome import outcome
+from loopctl.engine.standing import ASKING
 from loopctl.engine.taskrun import RunContext
 from loopctl.engine.transitions import Signal
 from loopctl.events import DecisionRaised, Noticed, RunEnded, RunResumed, RunStarted
-from loopctl.ports import DecisionStore, RunRecord, RunStore
-
-_ASKING = frozenset({TaskStatus.NEEDS_HUMAN, TaskStatus.BLOCKED})
+from loopctl.ports import DecisionStore, RunStore
+from loopctl.records import RunRecord
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,7 +112,7 @@ class Run:
         if beginning.answered:
             announce(beginning.answered, self._tools.emit, self._tools.brain)
         for task, status in self._board.statuses(beginning.freed).items():
-            if status in _ASKING:
+            if status in ASKING:
                 self._board.signal(task, Signal.ANSWERED)
 
     def _repeat_decisions(self, beginning: Beginning) -> None:
@@ -133,7 +133,7 @@ class Run:
 
     def _open_decisions(self, beginning: Beginning) -> tuple[Decision, ...]:
         statuses = self._board.statuses(task for task, _ in beginning.tasks)
-        asking = {task for task, status in statuses.items() if status in _ASKING}
+        asking = {task for task, status in statuses.items() if status in ASKING}
         return tuple(
             decision
             for decision in self._decisions.decisions()

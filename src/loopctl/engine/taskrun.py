@@ -8,26 +8,17 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
 
-from loopctl.domain import (
-    Axis,
-    Decision,
-    DecisionKind,
-    Goal,
-    Limits,
-    Option,
-    Sha,
-    StopReason,
-    Task,
-    Verdict,
-)
+from loopctl.domain import Axis, Decision, DecisionKind, Goal, Limits, Option, Sha, StopReason, Task
 from loopctl.engine import forks, naming, questions
 from loopctl.engine.planloop import PlanLoop
 from loopctl.engine.progress import StallLimits
 from loopctl.engine.work import Ended, Tools, Work
 from loopctl.events import CandidateEnded, ForkResolved, SandboxOpened
 from loopctl.plan import Budget, Plan, PlanStatus, TodoStatus, single_todo
-from loopctl.ports import Sandbox, SessionRecord, Worker
+from loopctl.ports import Sandbox, Worker
+from loopctl.records import SessionRecord
 from loopctl.settings import Settings
+from loopctl.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)

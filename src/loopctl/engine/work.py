@@ -3,28 +3,12 @@
 from dataclasses import dataclass, field
 
 from loopctl.clock import Clock
-from loopctl.domain import (
-    Axis,
-    DecisionDraft,
-    GateResult,
-    Goal,
-    Option,
-    Sha,
-    StopReason,
-    Task,
-    Usage,
-)
+from loopctl.domain import Axis, DecisionDraft, Goal, Option, Sha, StopReason, Task, Usage
 from loopctl.engine.progress import StallLimits
 from loopctl.plan import Plan
-from loopctl.ports import (
-    Brain,
-    Describe,
-    Emit,
-    Gate,
-    Repository,
-    SessionRecord,
-    SessionStore,
-)
+from loopctl.ports import Brain, Describe, Emit, Gate, Repository, SessionStore
+from loopctl.records import SessionRecord
+from loopctl.verdict import GateResult
 
 
 @dataclass(frozen=True, slots=True)

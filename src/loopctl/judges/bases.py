@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from threading import Lock
 
-from loopctl.domain import Blame, Check, CheckResult
 from loopctl.ports import VerdictCache
+from loopctl.verdict import Blame, Check, CheckResult
 
 
 class Bases:

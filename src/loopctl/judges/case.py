@@ -5,10 +5,12 @@ from dataclasses import dataclass
 from types import TracebackType
 from typing import Protocol, Self
 
-from loopctl.domain import Check, CheckResult, Sha
+from loopctl.domain import Sha
 from loopctl.errors import SandboxError
 from loopctl.judges.evidence import tail
-from loopctl.ports import Candidate, Repository, Sandbox
+from loopctl.ports import Repository, Sandbox
+from loopctl.records import Candidate
+from loopctl.verdict import Check, CheckResult
 
 
 class Checkouts:

@@ -7,13 +7,14 @@ and nothing is applied to files.
 from dataclasses import dataclass
 from typing import Final
 
-from loopctl.domain import Blame, Change, Check, CheckResult, Sha, Verdict
+from loopctl.domain import Change, Sha
 from loopctl.judges.case import Case
 from loopctl.judges.evidence import printable, shown, tail
 from loopctl.judges.paths import GONE, LINK, link_fault, mode_fault, nesting_fault, path_fault
 from loopctl.judges.protect import ReadBlob, Surface
 from loopctl.judges.sections import LIMIT
 from loopctl.ports import Repository
+from loopctl.verdict import Blame, Check, CheckResult, Verdict
 
 _MOST_FAULTS: Final = 20
 

@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from loopctl.domain import Blame, CheckResult, GateResult, Verdict
+from loopctl.verdict import Blame, CheckResult, GateResult, Verdict
 
 TAIL_BYTES: Final = 4096
 

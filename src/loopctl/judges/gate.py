@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from loopctl.clock import Clock
-from loopctl.domain import Blame, Check, CheckResult, GateResult, Sha, Verdict
+from loopctl.domain import Sha
 from loopctl.errors import GitError, SandboxError
 from loopctl.judges import outcome
 from loopctl.judges.bases import Bases
@@ -14,8 +14,10 @@ from loopctl.judges.evidence import shown
 from loopctl.judges.outcome import End
 from loopctl.judges.typecheck import TypecheckJudge
 from loopctl.judges.verify import VerifyJudge, run_verify
-from loopctl.ports import Candidate, Repository, VerdictCache
+from loopctl.ports import Repository, VerdictCache
+from loopctl.records import Candidate
 from loopctl.settings import GateSettings
+from loopctl.verdict import Blame, Check, CheckResult, GateResult, Verdict
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,9 @@ from dataclasses import replace
 from enum import Enum
 from typing import Final
 
-from loopctl.domain import Blame, Check, CheckResult, ExecResult, Verdict
+from loopctl.domain import ExecResult
 from loopctl.judges.evidence import tail
+from loopctl.verdict import Blame, Check, CheckResult, Verdict
 
 
 class End(Enum):

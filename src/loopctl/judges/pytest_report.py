@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
-from loopctl.domain import TestCounts
+from loopctl.verdict import TestCounts
 
 PLUGIN: Final = "loopctl_pytest_report"
 FOLDER: Final = Path(__file__).parent / "plugins"

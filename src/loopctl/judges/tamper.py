@@ -5,9 +5,9 @@ at the base; must have skipped and xfailed no more; must have run all that it co
 not have counted a failure that the base has not.
 """
 
-from loopctl.domain import CheckResult, TestCounts, Verdict
 from loopctl.judges.pytest_report import Account
 from loopctl.judges.shellwords import is_only_pytest, runs_pytest
+from loopctl.verdict import CheckResult, TestCounts, Verdict
 
 _TAMPERING = "tampering"
 

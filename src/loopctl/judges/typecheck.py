@@ -8,7 +8,6 @@ from collections import Counter
 from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
-from loopctl.domain import Blame, Check, CheckResult, Verdict
 from loopctl.judges import outcome
 from loopctl.judges.bases import Bases
 from loopctl.judges.case import Case
@@ -18,6 +17,7 @@ from loopctl.judges.evidence import printable
 from loopctl.judges.outcome import End, classify
 from loopctl.ports import Repository, Sandbox
 from loopctl.settings import GateSettings
+from loopctl.verdict import Blame, Check, CheckResult, Verdict
 
 _MOST_FINDINGS = 50
 _UNREADABLE = "output: "

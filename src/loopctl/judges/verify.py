@@ -19,7 +19,7 @@ A program that crashes (SIGSEGV, SIGABRT and their like) has ended by its own fa
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from loopctl.domain import Baseline, Blame, Check, CheckResult, ExecResult, Verdict
+from loopctl.domain import Baseline, ExecResult
 from loopctl.judges import outcome, tamper
 from loopctl.judges.bases import Bases
 from loopctl.judges.case import Case
@@ -31,6 +31,7 @@ from loopctl.judges.pytest_report import Account, Report, is_unloaded, loading
 from loopctl.judges.shellwords import runs_pytest
 from loopctl.ports import Repository, Sandbox
 from loopctl.settings import GateSettings
+from loopctl.verdict import Blame, Check, CheckResult, Verdict
 
 _MOST_FINDINGS = 50
 

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from loopctl.domain import CheckResult, RunStatus, TaskStatus, Verdict
+from loopctl.domain import RunStatus, TaskStatus
 from loopctl.report.blocks import (
     Block,
     Bullets,
@@ -22,6 +22,7 @@ from loopctl.report.blocks import (
 from loopctl.report.commands import Commands
 from loopctl.report.decisions import decision_blocks, ordered
 from loopctl.report.summary import RunSummary, TaskSummary
+from loopctl.verdict import CheckResult, Verdict
 
 STATUS_WORDS: Final = {
     RunStatus.RUNNING: "under way",

@@ -8,16 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import assert_never
 
-from loopctl.domain import (
-    Assumption,
-    CheckResult,
-    Decision,
-    RunStatus,
-    StopReason,
-    TaskStatus,
-    Usage,
-    Verdict,
-)
+from loopctl.domain import Assumption, Decision, RunStatus, StopReason, TaskStatus, Usage
 from loopctl.events import (
     AnyEvent,
     AssumptionRecorded,
@@ -45,6 +36,7 @@ from loopctl.events import (
     TodoReopened,
 )
 from loopctl.report.summary import Activity, CandidateSummary, Notice, RunSummary, TaskSummary
+from loopctl.verdict import CheckResult, Verdict
 
 
 def summarize(events: Iterable[AnyEvent]) -> RunSummary:

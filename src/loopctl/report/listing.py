@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from loopctl.domain import Prospect, Wait
-from loopctl.ports import RunRecord
+from loopctl.records import RunRecord
 from loopctl.report.account import STATUS_WORDS
 from loopctl.report.blocks import Block, Bullets, Heading, Item, Paragraph, plain, quiet, strong
 

@@ -9,16 +9,15 @@ from typing import Any, Final
 
 from loopctl.domain import (
     Assumption,
-    CheckResult,
     Decision,
     RunStatus,
     Scope,
     StopReason,
     TaskStatus,
     Usage,
-    Verdict,
     Wait,
 )
+from loopctl.verdict import CheckResult, Verdict
 
 SCHEMA: Final = 1
 """Of the document of ``run.json``."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from loopctl.domain import Sha, TaskId
 from loopctl.errors import GitError, LandingRefusedError, RepositoryError
-from loopctl.ports import Landed
+from loopctl.records import Landed
 from loopctl.sandbox.files import write_if_changed
 from loopctl.sandbox.git import COMMITTER_EMAIL, Git
 from loopctl.sandbox.objects import Objects, copy_objects

@@ -1,4 +1,4 @@
-"""Finds the user's checkout and says whether ``loop`` can work on it; changes nothing."""
+"""Says whether ``loop`` can work on the user's checkout; changes nothing."""
 
 import tempfile
 from dataclasses import dataclass
@@ -32,32 +32,11 @@ class Checkout:
     branch: str
 
 
-def find_checkout(directory: Path) -> Path:
-    """Return the root of the checkout around ``directory``; starts no process.
-
-    Raises:
-        RepositoryError: There is none.
-    """
-    start = directory.resolve()
-    for folder in (start, *start.parents):
-        if (folder / ".git").exists():
-            return folder
-        if (folder / "HEAD").is_file() and (folder / "objects").is_dir():
-            raise RepositoryError(
-                f"{folder} is a bare repository; run loop in a checkout of it "
-                "(`git worktree add ../work`)"
-            )
-    raise RepositoryError(
-        f"{start} is not in a git repository; run `git init` and commit what is there, "
-        "or name the checkout with -C"
-    )
-
-
 def inspect(root: Path, path: str) -> Checkout:
     """Return what there is to know of the checkout at ``root``.
 
     Args:
-        root: What :func:`find_checkout` returned.
+        root: What ``find_checkout`` returned.
         path: The caller's PATH, on which git is looked for.
 
     Raises:

@@ -7,13 +7,20 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from loopctl.domain import Assumption, DecisionDraft, DecisionKind, Option
-from loopctl.ports import Assumed, Deferred, ForkRaised, MessageMalformed, PremiseInvalid, TodoDone
 from loopctl.sandbox.files import remove_tree, write_if_changed
+from loopctl.steps import (
+    Assumed,
+    Deferred,
+    ForkRaised,
+    Message,
+    MessageMalformed,
+    PremiseInvalid,
+    TodoDone,
+)
 
 MAX_MESSAGE_BYTES = 1 << 20
 MAX_MESSAGES = 100
 
-Message = TodoDone | Deferred | ForkRaised | PremiseInvalid | Assumed | MessageMalformed
 _Fields = Mapping[str, object]
 
 FORMS: Mapping[str, str] = {

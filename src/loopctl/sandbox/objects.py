@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from loopctl.domain import Change, ChangeType, Sha
-from loopctl.ports import Carried
+from loopctl.records import Carried
 from loopctl.sandbox.git import Git
 
 KEPT = "refs/loop/"

@@ -7,7 +7,8 @@ from pathlib import Path
 
 from loopctl.domain import Change, Sha
 from loopctl.errors import RepositoryError, SandboxError
-from loopctl.ports import Carried, Confinement, Landed
+from loopctl.ports import Confinement
+from loopctl.records import Carried, Landed
 from loopctl.sandbox.branch import IntegrationBranch
 from loopctl.sandbox.checkout import Checkout, inspect
 from loopctl.sandbox.confine import Unconfined

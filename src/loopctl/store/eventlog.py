@@ -14,7 +14,7 @@ FILE_NAME: Final = "events.jsonl"
 
 
 class JsonLinesEventLog:
-    """The port ``EventLog`` over one file.
+    """The events of one run in one file.
 
     Args:
         folder: Of the run; made with mode 0700 where it is missing.

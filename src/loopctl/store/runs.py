@@ -5,7 +5,7 @@ import sqlite3
 from dataclasses import asdict
 
 from loopctl.domain import RunStatus, Scope, Sha, TaskId
-from loopctl.ports import RunRecord
+from loopctl.records import RunRecord
 from loopctl.store.database import Database
 
 

@@ -6,7 +6,7 @@ import sqlite3
 from loopctl import plan
 from loopctl.domain import Sha, TaskId
 from loopctl.errors import CheckpointConflictError
-from loopctl.ports import SessionRecord
+from loopctl.records import SessionRecord
 from loopctl.store.database import Database
 
 

@@ -1,14 +1,19 @@
 """The cache of verdicts on trees: a base is judged once, and a landed tree not again."""
 
+from functools import cache
 from typing import Final
 
 from pydantic import TypeAdapter
 
-from loopctl.domain import Blame, CheckResult
 from loopctl.store.database import Database
+from loopctl.verdict import Blame, CheckResult
 
-_RESULT: Final[TypeAdapter[CheckResult]] = TypeAdapter(CheckResult)
 _NOT_KEPT: Final = frozenset({Blame.ENVIRONMENT, Blame.FLAKY})
+
+
+@cache
+def _results() -> TypeAdapter[CheckResult]:
+    return TypeAdapter(CheckResult)
 
 
 class SqliteVerdicts:
@@ -23,7 +28,7 @@ class SqliteVerdicts:
             "SELECT result FROM verdicts WHERE tree = ? AND check_name = ? AND command = ?",
             (tree, check, command),
         )
-        return _RESULT.validate_json(rows[0]["result"]) if rows else None
+        return _results().validate_json(rows[0]["result"]) if rows else None
 
     def put(self, tree: str, check: str, command: str, result: CheckResult) -> None:
         """Remember a verdict; one whose blame is ``environment`` or ``flaky`` is not kept."""
@@ -33,5 +38,5 @@ class SqliteVerdicts:
             connection.execute(
                 "INSERT OR REPLACE INTO verdicts (tree, check_name, command, result)"
                 " VALUES (?, ?, ?, ?)",
-                (tree, check, command, _RESULT.dump_json(result).decode()),
+                (tree, check, command, _results().dump_json(result).decode()),
             )

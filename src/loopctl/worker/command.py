@@ -10,12 +10,12 @@ from typing import Final
 
 from loopctl.domain import ExecResult
 from loopctl.errors import CancelledError
-from loopctl.ports import (
+from loopctl.ports import Sandbox
+from loopctl.steps import (
     Deferred,
     ForkRaised,
     OutputTail,
     PremiseInvalid,
-    Sandbox,
     StepEvent,
     StepRequest,
     TodoDone,

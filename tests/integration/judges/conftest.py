@@ -10,11 +10,13 @@ from pathlib import Path
 import pytest
 
 from loopctl.clock import SystemClock
-from loopctl.domain import Baseline, CheckResult, GateResult, Sha, Task, TaskId
+from loopctl.domain import Baseline, Sha, Task, TaskId
 from loopctl.judges.gate import CodeGate, code_gate
-from loopctl.ports import Candidate, Repository
+from loopctl.ports import Repository
+from loopctl.records import Candidate
 from loopctl.sandbox.repository import OwnedRepository
 from loopctl.settings import GateSettings
+from loopctl.verdict import CheckResult, GateResult
 
 PYTEST = f"env PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 {sys.executable} -m pytest -q -p no:cacheprovider"
 SUM_TEST = "import calc\n\ndef test_sum():\n    assert calc.total([1, 2]) == 3\n"

@@ -2,7 +2,8 @@ from typing import Any
 
 import pytest
 
-from loopctl.domain import Blame, Check, Sha, Verdict
+from loopctl.domain import Sha
+from loopctl.verdict import Blame, Check, Verdict
 
 FAILED = (Check.APPLY, Verdict.FAIL, Blame.INTRODUCED)
 PASSED = (Check.APPLY, Verdict.PASS, None)

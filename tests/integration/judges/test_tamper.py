@@ -4,8 +4,8 @@ from typing import Any
 
 import pytest
 
-from loopctl.domain import Blame, Check, Verdict
-from loopctl.domain import TestCounts as Counts
+from loopctl.verdict import Blame, Check, Verdict
+from loopctl.verdict import TestCounts as Counts
 
 GREEN = "def total(numbers):\n    return sum(numbers)\n"
 BASE = {

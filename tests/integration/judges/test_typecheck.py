@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from loopctl.domain import Blame, Check, Verdict
+from loopctl.verdict import Blame, Check, Verdict
 
 PASSED = (Check.TYPECHECK, Verdict.PASS, None)
 FAILED = (Check.TYPECHECK, Verdict.FAIL, Blame.INTRODUCED)

@@ -4,9 +4,10 @@ from typing import Any
 
 import pytest
 
-from loopctl.domain import Baseline, Blame, Check, Verdict
-from loopctl.domain import TestCounts as Counts
+from loopctl.domain import Baseline
 from loopctl.errors import CancelledError
+from loopctl.verdict import Blame, Check, Verdict
+from loopctl.verdict import TestCounts as Counts
 
 GOOD = {"calc.py": "def total(numbers):\n    return sum(numbers)\n"}
 

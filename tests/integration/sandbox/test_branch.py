@@ -6,7 +6,7 @@ import pytest
 
 from loopctl.domain import ChangeType, Sha, TaskId
 from loopctl.errors import LandingRefusedError, RepositoryError
-from loopctl.ports import Carried, Landed
+from loopctl.records import Carried, Landed
 from loopctl.sandbox.repository import OwnedRepository
 
 BRANCH = "loop/integration"

@@ -4,7 +4,7 @@ from pathlib import Path
 import pytest
 
 from loopctl.domain import RunStatus, Scope, Sha
-from loopctl.ports import RunRecord
+from loopctl.records import RunRecord
 from loopctl.store.database import Database, open_database
 from loopctl.store.runs import SqliteRuns
 

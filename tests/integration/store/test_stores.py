@@ -4,20 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from loopctl import domain
-from loopctl.domain import (
-    Blame,
-    Check,
-    CheckResult,
-    DecisionDraft,
-    DecisionKind,
-    Limits,
-    RunStatus,
-    Scope,
-    Sha,
-    TaskId,
-    Verdict,
-)
+from loopctl import verdict
+from loopctl.domain import DecisionDraft, DecisionKind, Limits, RunStatus, Scope, Sha, TaskId
 from loopctl.errors import AnswerError, CheckpointConflictError, SchemaTooNewError, StoreError
 from loopctl.plan import Budget, Checkpoint, single_todo
 from loopctl.store.database import Database, open_database
@@ -25,6 +13,7 @@ from loopctl.store.decisions import SqliteDecisions
 from loopctl.store.runs import SqliteRuns
 from loopctl.store.sessions import SqliteSessions
 from loopctl.store.verdicts import SqliteVerdicts
+from loopctl.verdict import Blame, Check, CheckResult, Verdict
 
 POINT = Checkpoint(plan=single_todo("g", "t", Budget()), tree="abc", base="c1")
 DRAFT = DecisionDraft(DecisionKind.EXTERNAL, "Which?", "blue", ("blue", "red"), "why")
@@ -145,7 +134,7 @@ def test_verdicts_are_remembered_by_tree_check_and_command(database: Database) -
         Verdict.FAIL,
         Blame.PRE_EXISTING,
         exit=1,
-        counts=domain.TestCounts(collected=3),
+        counts=verdict.TestCounts(collected=3),
     )
     verdicts.put("tree", "verify", "make", result)
     assert verdicts.get("tree", "verify", "make") == result

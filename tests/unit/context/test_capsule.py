@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from loopctl.context.brain import LocalBrain
 from loopctl.context.capsule import parse, render
-from loopctl.ports import Capsule, DeferredTask
+from loopctl.records import Capsule, DeferredTask
 
 # What a TOML file, where goals come from, can hold: any text but lone surrogates.
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=60)

@@ -7,8 +7,9 @@ from types import ModuleType
 import pytest
 
 from loopctl.demo.create import MANIFEST, project_files
-from loopctl.domain import EXIT_CODES, Blame, TaskStatus, Verdict
+from loopctl.domain import EXIT_CODES, TaskStatus
 from loopctl.manifest.toml import TomlManifest
+from loopctl.verdict import Blame, Verdict
 
 ROOT = Path(__file__).parents[3]
 DOCS = ROOT / "docs"

@@ -12,7 +12,8 @@ from loopctl.domain import (
     TaskId,
     TaskStatus,
 )
-from loopctl.engine.answers import Answer, check, freed, open_decisions, reach
+from loopctl.engine.answers import Answer, check, freed, reach
+from loopctl.engine.standing import open_decisions
 from loopctl.errors import AnswerError
 
 

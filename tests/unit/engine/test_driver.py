@@ -5,26 +5,18 @@ from typing import Any
 
 import pytest
 
-from loopctl.domain import (
-    Blame,
-    Check,
-    CheckResult,
-    DecisionDraft,
-    DecisionKind,
-    Sha,
-    TaskStatus,
-    Verdict,
-)
+from loopctl.domain import DecisionDraft, DecisionKind, Sha, TaskStatus
 from loopctl.engine.board import Board
 from loopctl.engine.driver import Driver
 from loopctl.engine.landing import Landing
 from loopctl.errors import CancelledError, SandboxError
 from loopctl.manifest.frontier import Frontier
 from loopctl.manifest.toml import TomlManifest
-from loopctl.ports import Deferred, OutputTail, StepEvent, TodoDone
+from loopctl.steps import Deferred, OutputTail, StepEvent, TodoDone
 from loopctl.store.database import open_database
 from loopctl.store.decisions import SqliteDecisions
 from loopctl.testing import ScriptedStep, ScriptedWorker
+from loopctl.verdict import Blame, Check, CheckResult, Verdict
 
 DONE: tuple[StepEvent, ...] = (OutputTail(0, "ok"), TodoDone("did it"))
 

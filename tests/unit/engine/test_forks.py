@@ -5,8 +5,8 @@ from typing import Any
 from loopctl.domain import Axis, DecisionDraft, DecisionKind, Limits, Option, Task
 from loopctl.engine import forks
 from loopctl.plan import Budget
-from loopctl.ports import Deferred, OutputTail, StepEvent, TodoDone
 from loopctl.settings import SandboxSettings
+from loopctl.steps import Deferred, OutputTail, StepEvent, TodoDone
 from loopctl.testing import ScriptedStep, ScriptedWorker
 
 MakeTask = Callable[..., Task]

@@ -3,13 +3,14 @@ from typing import Any
 
 import pytest
 
-from loopctl.domain import Blame, Check, CheckResult, Sha, Task, Verdict
+from loopctl.domain import Sha, Task
 from loopctl.engine.landing import Landing, Returned, landing_key
 from loopctl.engine.work import Ended
 from loopctl.errors import LandingRefusedError
 from loopctl.events import TaskLanded
-from loopctl.ports import OutputTail, StepEvent, TodoDone
+from loopctl.steps import OutputTail, StepEvent, TodoDone
 from loopctl.testing import ScriptedStep, ScriptedWorker
+from loopctl.verdict import Blame, Check, CheckResult, Verdict
 
 DONE: tuple[StepEvent, ...] = (OutputTail(0, "ok"), TodoDone("did it"))
 MakeTask = Callable[..., Task]

@@ -6,9 +6,6 @@ import pytest
 
 from loopctl.domain import (
     Axis,
-    Blame,
-    Check,
-    CheckResult,
     Decision,
     DecisionDraft,
     DecisionKind,
@@ -17,12 +14,11 @@ from loopctl.domain import (
     Sha,
     StopReason,
     Task,
-    Verdict,
 )
 from loopctl.engine.taskrun import Start
 from loopctl.errors import CancelledError
 from loopctl.plan import PlanStatus, TodoStatus
-from loopctl.ports import (
+from loopctl.steps import (
     Deferred,
     ForkRaised,
     MessageMalformed,
@@ -32,6 +28,7 @@ from loopctl.ports import (
     TodoDone,
 )
 from loopctl.testing import ScriptedStep, ScriptedWorker
+from loopctl.verdict import Blame, Check, CheckResult, Verdict
 
 MakeTask = Callable[..., Task]
 MakeWorker = Callable[..., ScriptedWorker]

@@ -1,7 +1,7 @@
 import threading
 
-from loopctl.domain import Blame, Check, CheckResult, Verdict
 from loopctl.judges.bases import Bases
+from loopctl.verdict import Blame, Check, CheckResult, Verdict
 
 PASSED = CheckResult(Check.VERIFY, Verdict.PASS)
 

@@ -3,9 +3,10 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loopctl.domain import Blame, Check, CheckResult, GateResult, Sha, Verdict
-from loopctl.domain import TestCounts as Counts
+from loopctl.domain import Sha
 from loopctl.judges.evidence import observation, printable, shown, tail
+from loopctl.verdict import Blame, Check, CheckResult, GateResult, Verdict
+from loopctl.verdict import TestCounts as Counts
 
 FAILED = CheckResult(
     check=Check.VERIFY,

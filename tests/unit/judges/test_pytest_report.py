@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from loopctl.domain import TestCounts as Counts
 from loopctl.judges.pytest_report import FOLDER, PLUGIN, Account, Report, is_unloaded, loading
+from loopctl.verdict import TestCounts as Counts
 
 ENDED = {
     "event": "ended", "exit": 1, "collected": 3, "passed": 1, "skipped": 1, "xfailed": 0,

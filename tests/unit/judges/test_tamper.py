@@ -2,10 +2,10 @@ from dataclasses import replace
 
 import pytest
 
-from loopctl.domain import Blame, Check, CheckResult, Verdict
-from loopctl.domain import TestCounts as Counts
 from loopctl.judges.pytest_report import Account
 from loopctl.judges.tamper import baseline_refusal, green_fault, lone_fault
+from loopctl.verdict import Blame, Check, CheckResult, Verdict
+from loopctl.verdict import TestCounts as Counts
 
 FOUND = CheckResult(Check.VERIFY, Verdict.PASS, command="pytest -q", exit=0)
 BASE = replace(FOUND, counts=Counts(5, 3, 0, 1, 1))

@@ -2,20 +2,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from loopctl.domain import (
-    Axis,
-    Blame,
-    Check,
-    CheckResult,
-    DecisionKind,
-    RunStatus,
-    Scope,
-    TaskId,
-    TaskStatus,
-    Usage,
-    Verdict,
-    Wait,
-)
+from loopctl.domain import Axis, DecisionKind, RunStatus, Scope, TaskId, TaskStatus, Usage, Wait
 from loopctl.events import (
     AnyEvent,
     AssumptionRecorded,
@@ -34,6 +21,7 @@ from loopctl.events import (
     TaskStopped,
 )
 from loopctl.plan import StepProgress
+from loopctl.verdict import Blame, Check, CheckResult, Verdict
 
 Number = Callable[[Sequence[AnyEvent]], tuple[AnyEvent, ...]]
 

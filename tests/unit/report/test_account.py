@@ -6,16 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from loopctl.domain import (
-    Axis,
-    Check,
-    CheckResult,
-    Decision,
-    DecisionKind,
-    Scope,
-    TaskStatus,
-    Verdict,
-)
+from loopctl.domain import Axis, Decision, DecisionKind, Scope, TaskStatus
 from loopctl.events import (
     AnyEvent,
     AssumptionRecorded,
@@ -38,6 +29,7 @@ from loopctl.report.html import to_html
 from loopctl.report.markdown import to_markdown
 from loopctl.report.plain import to_plain
 from loopctl.report.terminal import print_report
+from loopctl.verdict import Check, CheckResult, Verdict
 
 Number = Callable[[Sequence[AnyEvent]], tuple[AnyEvent, ...]]
 Story = tuple[AnyEvent, ...]

@@ -3,19 +3,7 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from loopctl.domain import (
-    Axis,
-    Check,
-    CheckResult,
-    DecisionKind,
-    RunStatus,
-    Scope,
-    StopReason,
-    TaskStatus,
-    Usage,
-    Verdict,
-    Wait,
-)
+from loopctl.domain import Axis, DecisionKind, RunStatus, Scope, StopReason, TaskStatus, Usage, Wait
 from loopctl.events import (
     AnyEvent,
     DecisionAnswered,
@@ -34,6 +22,7 @@ from loopctl.events import (
 from loopctl.plan import StepProgress
 from loopctl.report.fold import advance, summarize
 from loopctl.report.summary import to_document
+from loopctl.verdict import Check, CheckResult, Verdict
 
 Number = Callable[[Sequence[AnyEvent]], tuple[AnyEvent, ...]]
 Story = tuple[AnyEvent, ...]

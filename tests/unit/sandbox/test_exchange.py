@@ -8,16 +8,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from loopctl.domain import Assumption, DecisionDraft, DecisionKind, Option
-from loopctl.ports import (
-    Assumed,
-    Deferred,
-    Exchange,
-    ForkRaised,
-    MessageMalformed,
-    PremiseInvalid,
-    TodoDone,
-)
+from loopctl.ports import Exchange
 from loopctl.sandbox.exchange import FORMS, MAX_MESSAGE_BYTES, MAX_MESSAGES, OutboxExchange
+from loopctl.steps import Assumed, Deferred, ForkRaised, MessageMalformed, PremiseInvalid, TodoDone
 
 
 @pytest.fixture

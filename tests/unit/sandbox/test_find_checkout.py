@@ -3,7 +3,8 @@ from pathlib import Path
 import pytest
 
 from loopctl.errors import RepositoryError
-from loopctl.sandbox.checkout import find_checkout, trusted_folders
+from loopctl.sandbox.checkout import trusted_folders
+from loopctl.sandbox.find import find_checkout
 from loopctl.sandbox.git import global_config_text
 
 

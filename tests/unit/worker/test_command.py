@@ -15,7 +15,7 @@ from loopctl.domain import (
     TaskId,
 )
 from loopctl.plan import Budget
-from loopctl.ports import (
+from loopctl.steps import (
     Deferred,
     ForkRaised,
     MessageMalformed,

@@ -1,0 +1,113 @@
+"""What is kept and handed on between the parts: runs, sessions, candidates, the capsule."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from loopctl.domain import RunStatus, Scope, Sha, Task, TaskId
+
+if TYPE_CHECKING:
+    from loopctl.plan import Checkpoint
+
+
+@dataclass(frozen=True, slots=True)
+class RunRecord:
+    """A run as the store knows it.
+
+    Attributes:
+        settings_json: The settings frozen at its start.
+        verify_cmd: Replaces the verify command of every task, where one was given.
+        is_wip: ``base`` is a snapshot of the checkout's uncommitted changes.
+    """
+
+    id: str
+    status: RunStatus
+    goal: str
+    base: Sha
+    branch: str
+    started: str
+    scope: Scope
+    settings_json: str
+    settings_hash: str
+    verify_cmd: str | None = None
+    is_wip: bool = False
+    ended: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRecord:
+    """One candidate of one task in one run."""
+
+    id: str
+    run_id: str
+    task: TaskId
+    candidate: str
+    base: Sha
+    iteration: int
+    checkpoint: "Checkpoint | None"
+
+
+@dataclass(frozen=True, slots=True)
+class Landed:
+    """A commit of the integration branch that this harness made, read from its trailers."""
+
+    commit: Sha
+    task: TaskId
+    run_id: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """A diff on another head.
+
+    Attributes:
+        tree: The resulting tree; ``None`` when it does not apply cleanly.
+        detail: git's own words where it does not.
+    """
+
+    tree: str | None
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """What a gate judges: the diff from ``base`` to ``tree``, to be applied to ``head``.
+
+    Attributes:
+        name: The option's name, or ``"main"``.
+    """
+
+    task: Task
+    name: str
+    base: Sha
+    tree: str
+    head: Sha
+
+
+@dataclass(frozen=True, slots=True)
+class DeferredTask:
+    """A deferred task as it stands in the capsule."""
+
+    task_id: str
+    question: str
+    best_guess: str = ""
+    answer: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Capsule:
+    """The durable thread of a run: what is re-read after any crash, clear or answer.
+
+    Attributes:
+        goal: Verbatim; byte-identical wherever it is copied.
+        current_step: The exact next action, written before it is begun.
+        verify_cmd: How to confirm the next step before it begins.
+    """
+
+    goal: str
+    current_step: str = ""
+    key_decisions: tuple[str, ...] = ()
+    verify_cmd: str = ""
+    deferred_tasks: tuple[DeferredTask, ...] = ()
+    open_questions: tuple[str, ...] = ()
+    assumptions: tuple[str, ...] = ()

@@ -1,0 +1,38 @@
+"""The stores of one checkout, over one connection."""
+
+from contextlib import AbstractContextManager
+from pathlib import Path
+from types import TracebackType
+from typing import Final, Self
+
+from loopctl.store.database import open_database
+from loopctl.store.decisions import SqliteDecisions
+from loopctl.store.runs import SqliteRuns
+from loopctl.store.sessions import SqliteSessions
+from loopctl.store.verdicts import SqliteVerdicts
+
+DATABASE: Final = "loop.db"
+
+
+class Stores(AbstractContextManager["Stores"]):
+    """The stores of one checkout, over one connection."""
+
+    def __init__(self, local: Path) -> None:
+        self._database = open_database(local / DATABASE)
+        self.runs = SqliteRuns(self._database)
+        self.sessions = SqliteSessions(self._database)
+        self.decisions = SqliteDecisions(self._database)
+        self.verdicts = SqliteVerdicts(self._database)
+
+    def __enter__(self) -> Self:
+        """Return the stores."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close the connection."""
+        self._database.close()
