@@ -73,7 +73,7 @@ class IntegrationBranch:
             )
         self._refuse_purged(new, tips.values())
         try:
-            copy_objects(self._own, self._users, [new], set(tips.values()))
+            copy_objects(self._own, self._users, [new], set(tips.values()), self._marker.parent)
         except GitError as error:
             raise LandingRefusedError(
                 f"the user's repository does not take the commits for {self.name}: {error}"
@@ -142,7 +142,7 @@ class IntegrationBranch:
             raise RepositoryError(f"the branch {branch} exists; name another one")
         tips = self._known_tips()
         try:
-            copy_objects(self._own, self._users, [commit], set(tips.values()))
+            copy_objects(self._own, self._users, [commit], set(tips.values()), self._marker.parent)
             self._users.ask(
                 "update-ref", "--no-deref", "-m", "loop recover", ref, commit, "0" * len(commit)
             )

@@ -127,7 +127,9 @@ class Objects:
         return result.returncode == 0
 
 
-def copy_objects(source: Git, target: Git, wanted: Iterable[str], known: Iterable[str]) -> None:
+def copy_objects(
+    source: Git, target: Git, wanted: Iterable[str], known: Iterable[str], scratch: Path
+) -> None:
     """Copy objects from one repository to another, by pack and not by fetch.
 
     A fetch would read the user's configuration for the remote, which can name programs to run.
@@ -137,11 +139,12 @@ def copy_objects(source: Git, target: Git, wanted: Iterable[str], known: Iterabl
         target: Where they go; what they refer to must be there or come along.
         wanted: Commits, with all that they reach, or single blobs.
         known: Commits that the target has, with all that they reach.
+        scratch: Where the pack lies on its way; private.
 
     Raises:
         GitError: The target would lack something; nothing refers to what was copied.
     """
-    with tempfile.TemporaryDirectory(prefix="loop-") as folder:
+    with tempfile.TemporaryDirectory(dir=scratch, prefix="pack-") as folder:
         lines = [*wanted, *(f"^{name}" for name in known)]
         text = "".join(f"{line}\n" for line in lines).encode()
         pack = Path(folder, "pack")

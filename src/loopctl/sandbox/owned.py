@@ -5,6 +5,7 @@ counts is made under another name and renamed.
 """
 
 import contextlib
+import hashlib
 import os
 import shutil
 import tempfile
@@ -21,6 +22,7 @@ from loopctl.sandbox.lock import Presence, locked
 
 USER_HEAD = "refs/user/HEAD"
 _SHA256_DIGITS = 64
+_TEMPORARY = ("marker-*", "carry-*", "wip-*", "pack-*", "*.new", "trash/*")
 
 # Caches that tools leave everywhere: no part of a diff, though a project did not ignore them.
 CACHES = (
@@ -84,6 +86,14 @@ class Layout:
         """Exists while a branch of the user's is being moved; names its lock."""
         return self.root / "landing"
 
+    def scratch(self, name: str) -> Path:
+        """Return a sandbox's home and temporary files.
+
+        Not below ``.local``: a socket's path has at most 107 bytes, and programs make theirs there.
+        """
+        mark = hashlib.sha256(os.fsencode(self.root / name)).hexdigest()[:12]
+        return Path(tempfile.gettempdir(), f"loop-{os.getuid()}-{mark}")
+
     def admin(self, name: str) -> Path:
         """Return git's own folder for a worktree."""
         return self.git_dir / "worktrees" / name
@@ -128,8 +138,7 @@ def set_up(
         if presence.is_alone():
             proctree.end_strays()
             _unlock(layout)
-            for left in layout.trash.iterdir():
-                remove_tree(left)
+            _sweep(layout)
         presence.join()
     return presence
 
@@ -143,6 +152,15 @@ def _unlock(layout: Layout) -> None:
         # The one lock of ours in the user's repository: on the branch that was being moved.
         Path(os.fsdecode(layout.landing.read_bytes())).unlink(missing_ok=True)
         layout.landing.unlink()
+
+
+def _sweep(layout: Layout) -> None:
+    """Remove what killed harnesses have left half made or half removed."""
+    for pattern in _TEMPORARY:
+        for left in layout.root.glob(pattern):
+            remove_tree(left)
+    for sandbox in layout.exchange.iterdir():
+        remove_tree(layout.scratch(sandbox.name))
 
 
 def _mark(layout: Layout, git: Git) -> None:

@@ -198,7 +198,7 @@ class CheckoutFiles:
             git.ask("update-index", "-z", "--index-info", stdin=b"\0".join([*links, b""]))
         missing = [name for name, here in self._objects.has(blobs).items() if not here]
         if missing:
-            copy_objects(self._users, self._own, missing, ())
+            copy_objects(self._users, self._own, missing, (), self._scratch)
 
 
 def _is_no_folder(path: Path) -> bool:

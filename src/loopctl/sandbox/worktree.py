@@ -6,8 +6,6 @@ changes nothing of what the harness sees.
 """
 
 import contextlib
-import hashlib
-import os
 import shutil
 import tempfile
 import threading
@@ -62,7 +60,7 @@ class Worktree:
             surroundings.layout.git_dir, surroundings.layout.worktrees / name, self._index
         )
         self._exchange = OutboxExchange(surroundings.layout.exchange / name)
-        self._scratch = _scratch_folder(surroundings.layout.root, name)
+        self._scratch = surroundings.layout.scratch(name)
 
     @property
     def name(self) -> str:
@@ -274,9 +272,3 @@ def git_words(error: GitError) -> str:
     if "No space left on device" in said or "Disk quota exceeded" in said:
         return f"the disk is full; free some space and run the command again ({said})"
     return str(said)
-
-
-def _scratch_folder(local: Path, name: str) -> Path:
-    # Not below .local: the path of a socket may have 107 bytes, and programs make theirs here.
-    mark = hashlib.sha256(os.fsencode(local / name)).hexdigest()[:12]
-    return Path(tempfile.gettempdir(), f"loop-{os.getuid()}-{mark}")

@@ -61,7 +61,12 @@ def env(tmp_path: Path) -> dict[str, str]:
         "[user]\n\tname = Some One\n\temail = someone@example.org\n[init]\n\tdefaultBranch = main\n"
         '[protocol "file"]\n\tallow = always\n'
     )
-    return {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"}
+    return {
+        "PATH": os.environ["PATH"],
+        "HOME": str(home),
+        "LANG": "C.UTF-8",
+        "TMPDIR": str(tmp_path / "tmp"),
+    }
 
 
 @pytest.fixture
