@@ -7,7 +7,7 @@ Results are values; broken machinery is an exception of ``errors.py``.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from loopctl.domain import (
     Assumption,
@@ -30,10 +30,12 @@ from loopctl.domain import (
     Usage,
     Wait,
 )
-from loopctl.events import AnyEvent
 from loopctl.plan import Budget, Checkpoint
 
-Emit = Callable[[AnyEvent], AnyEvent]
+if TYPE_CHECKING:
+    from loopctl.events import AnyEvent
+
+Emit = Callable[["AnyEvent"], "AnyEvent"]
 """Append an event; returns it as written, numbered and stamped, once it is written."""
 
 
@@ -567,11 +569,11 @@ class DecisionStore(Protocol):
 class EventLog(Protocol):
     """``events.jsonl`` of a run and whoever listens to it."""
 
-    def append(self, event: AnyEvent) -> AnyEvent:
+    def append(self, event: "AnyEvent") -> "AnyEvent":
         """Return the event as written, numbered and stamped; listeners are called after that."""
         ...
 
-    def read(self) -> Iterable[AnyEvent]:
+    def read(self) -> Iterable["AnyEvent"]:
         """Return all events of the run so far, also those of earlier invocations."""
         ...
 

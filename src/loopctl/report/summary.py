@@ -19,6 +19,7 @@ from loopctl.domain import (
     Verdict,
     Wait,
 )
+from loopctl.report.wording import decision_document
 
 SCHEMA: Final = 1
 """Of the document of ``run.json``."""
@@ -223,18 +224,6 @@ def _check(result: CheckResult) -> dict[str, Any]:
         "exit": result.exit,
         "vacuous": result.vacuous,
         "tail": result.tail,
-    }
-
-
-def decision_document(decision: Decision) -> dict[str, Any]:
-    """Return a decision as it stands in every JSON document."""
-    return {
-        "id": decision.id,
-        "task": decision.task,
-        "kind": decision.kind.value,
-        "question": decision.question,
-        "best_guess": decision.best_guess,
-        "options": list(decision.options),
     }
 
 
