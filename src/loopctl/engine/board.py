@@ -8,9 +8,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from loopctl.domain import Manifest, Task, TaskId, TaskStatus
+from loopctl.domain import Manifest, TaskId, TaskStatus
 from loopctl.engine.transitions import Signal, advance
-from loopctl.errors import ManifestError, UserError
+from loopctl.errors import ManifestError
 from loopctl.events import Noticed, StatusChanged
 from loopctl.ports import Emit, ManifestFile
 
@@ -33,9 +33,10 @@ class Board:
         self._file = file
         self._emit = emit
         self._manifest = manifest
-        self._tasks = {task.id: task for task in manifest.tasks}
+        self._listed = {task.id for task in manifest.tasks}
         self._statuses = {task.id: task.status for task in manifest.tasks}
         self._held: dict[TaskId, TaskStatus] = {}
+        self._refusals: dict[TaskId, str] = {}
         self._working: set[TaskId] = set()
         self._stamp = self._look()
 
@@ -44,9 +45,9 @@ class Board:
         """The manifest as last read."""
         return self._manifest
 
-    def task(self, task_id: TaskId) -> Task:
-        """Return the task as last read."""
-        return self._tasks[task_id]
+    def __contains__(self, task_id: object) -> bool:
+        """Say whether the manifest, as last read, has the task."""
+        return task_id in self._listed
 
     def status(self, task_id: TaskId) -> TaskStatus:
         """Return the task's present status."""
@@ -73,16 +74,14 @@ class Board:
 
     def flush(self) -> None:
         """Write the statuses that the file does not hold yet; what it cannot take is kept."""
+        is_as_read = self._look() == self._stamp
         for task_id, status in list(self._held.items()):
-            try:
-                is_written = self._file.write_status(task_id, status)
-            except UserError as exc:
-                self._emit(Noticed(task=task_id, text=f"{exc}; its status {status} is held back"))
-                return
-            if not is_written:
-                return
-            del self._held[task_id]
-        self._stamp = self._look()
+            if self._file.write_status(task_id, status):
+                del self._held[task_id]
+            else:
+                self._refusals[task_id] = self._file.refusal
+        if is_as_read:
+            self._stamp = self._look()
 
     def refresh(self) -> bool:
         """Read the manifest again if somebody has changed it; say whether it was.
@@ -97,9 +96,7 @@ class Board:
             return False
         self._stamp = self._look()
         self._manifest = manifest
-        self._tasks = {task.id: task for task in manifest.tasks} | {
-            task: self._tasks[task] for task in self._working
-        }
+        self._listed = {task.id for task in manifest.tasks}
         ours = {task: self._statuses[task] for task in self._working} | self._held
         self._statuses = {task.id: task.status for task in manifest.tasks} | ours
         self._emit(Noticed(text=f"{self._file.path.name} was changed and read again", level="info"))
@@ -110,7 +107,7 @@ class Board:
         """Write what was held back; what still cannot be written is said."""
         self.flush()
         for task_id, status in self._held.items():
-            why = "the manifest cannot be written now" if task_id in self._tasks else _MOVED_OUT
+            why = self._refusals[task_id] if task_id in self else _MOVED_OUT
             self._emit(Noticed(task=task_id, text=f"status {status} was not written: {why}"))
 
     def _look(self) -> _Stamp | None:

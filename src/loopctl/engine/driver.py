@@ -109,7 +109,7 @@ class Driver:
         if self._board.refresh():
             self._frontier = self._make_frontier(self._board.manifest)
             for task, status in self._board.statuses(self._moved).items():
-                self._frontier.mark(task, status)
+                self._mark(task, status)
 
     def _claim(self, pool: ThreadPoolExecutor, places: int) -> None:
         for task in self._frontier.ready():
@@ -242,7 +242,11 @@ class Driver:
     def _move(self, task: TaskId, signal: Signal) -> None:
         status = self._board.signal(task, signal)
         self._moved.add(task)
-        self._frontier.mark(task, status)
+        self._mark(task, status)
+
+    def _mark(self, task: TaskId, status: TaskStatus) -> None:
+        if task in self._board:
+            self._frontier.mark(task, status)
 
     def _answers(self, task: TaskId) -> tuple[Decision, ...]:
         return tuple(

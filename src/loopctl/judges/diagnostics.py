@@ -13,19 +13,21 @@ One reader serves all checkers, for their one-line formats are told apart by the
 import re
 from typing import Final
 
-_PLACE: Final = r"(?P<file>[^\s:()][^:()\n]*?)"
+_PLACE: Final = r"(?P<file>[^\s:][^:\n]*?)"
 _SHAPES: Final = tuple(
     re.compile(shape)
     for shape in (
-        rf"{_PLACE}:\d+(?::\d+)?(?::\d+:\d+)?: error: (?P<message>.*?)(?:\s+\[(?P<code>[\w-]+)\])?",
+        rf"{_PLACE}:\d+(?::\d+)?(?::\d+:\d+)?: error: (?P<message>.*)",
         rf"{_PLACE}:\d+:\d+: (?:error|fatal)\[(?P<code>[\w-]+)\]:? (?P<message>.*)",
-        rf"\s*{_PLACE}:\d+:\d+ - error: (?P<message>.*?)(?:\s+\((?P<code>report\w+)\))?",
-        r"(?P<file>[^\s(][^(\n]*)\(\d+,\d+\): error (?P<code>TS\d+): (?P<message>.*)",
+        rf"\s*{_PLACE}:\d+:\d+ - error: (?P<message>.*)",
+        r"(?P<file>\S[^\n]*?)\(\d+,\d+\): error (?P<code>TS\d+): (?P<message>.*)",
         r"(?P<file>)error (?P<code>TS\d+): (?P<message>.*)",
         r"(?:vet: )?(?P<file>[^\s:][^:\n]*\.go):\d+(?::\d+)?: (?P<code>)(?P<message>.*)",
-        rf"{_PLACE}: error: (?P<message>.*?)(?:\s+\[(?P<code>[\w-]+)\])?",
+        rf"{_PLACE}: error: (?P<message>.*)",
     )
 )
+_CODE: Final = re.compile(r"[a-z][\w-]*")
+_LONGEST_LINE: Final = 4096
 _NUMBERS: Final = (
     (re.compile(r"\bline \d+"), "line N"),
     (re.compile(r"\(\d+,\d+\)"), "(N,N)"),
@@ -41,7 +43,7 @@ def findings(text: str, root: str = "") -> tuple[str, ...]:
         text: A checker's output, printable.
         root: Where the checkout is; taken off absolute paths below it.
     """
-    found = (_finding(line.rstrip(), root) for line in text.splitlines())
+    found = (_finding(line.rstrip()[:_LONGEST_LINE], root) for line in text.splitlines())
     return tuple(sorted(finding for finding in found if finding))
 
 
@@ -49,9 +51,22 @@ def _finding(line: str, root: str) -> str:
     for shape in _SHAPES:
         match = shape.fullmatch(line)
         if match is not None:
-            file, code, message = match["file"], match["code"] or "", match["message"]
-            return f"{_relative(file, root)}: {code}: {_steady(_relative(message, root))}"
+            parts = match.groupdict()
+            message, code = parts["message"], parts.get("code")
+            if code is None:
+                message, code = _split_code(message)
+            file = _relative(parts["file"], root)
+            return f"{file}: {code}: {_steady(_relative(message, root))}"
     return ""
+
+
+def _split_code(message: str) -> tuple[str, str]:
+    """Return a message without the code that stands in brackets at its end, and the code."""
+    for opening, closing in ("[]", "()"):
+        head, bracket, code = message.removesuffix(closing).rpartition(opening)
+        if bracket and message.endswith(closing) and head.endswith(" ") and _CODE.fullmatch(code):
+            return head, code
+    return message, ""
 
 
 def _relative(text: str, root: str) -> str:

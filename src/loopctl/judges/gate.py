@@ -40,18 +40,23 @@ class CodeGate:
         Raises:
             CancelledError: The run was asked to stop; the checkouts are gone.
         """
+        try:
+            head_tree = self.repository.tree_of(candidate.head)
+        except (SandboxError, GitError) as exc:
+            nothing = _broken(Check.APPLY, exc)
+            return GateResult(head=candidate.head, tree="", checks=(nothing,))
         results: list[CheckResult] = []
-        tree = ""
         with self._checkouts() as checkouts:
+            case = Case(candidate, "", head_tree, checkouts)
             for judge in self.judges:
-                result = self._judge_one(judge, candidate, tree, checkouts)
+                result = self._judge_one(judge, case)
                 if result is None:
                     continue
                 results.append(result)
-                tree = result.tree or tree
+                case = replace(case, tree=result.tree or case.tree)
                 if result.verdict is not Verdict.PASS:
                     break
-        return GateResult(head=candidate.head, tree=tree, checks=tuple(results))
+        return GateResult(head=candidate.head, tree=case.tree, checks=tuple(results))
 
     def run_check(self, command: str, commit: Sha) -> CheckResult:
         """Return how ``command`` ends on a fresh checkout of ``commit``, as a verify does.
@@ -59,14 +64,13 @@ class CodeGate:
         Raises:
             CancelledError: The run was asked to stop; the checkout is gone.
         """
-        nothing = _not_made(Check.VERIFY, command)
         try:
             tree = self.repository.tree_of(commit)
             with self._checkouts() as checkouts:
                 sandbox = checkouts.fresh(commit, tree)
                 run = run_verify(sandbox, command, tree, self.settings.timeout_s)
         except (SandboxError, GitError, OSError) as exc:
-            return outcome.unknown(nothing, f"{command} could not be run: {shown(str(exc))}")
+            return replace(_broken(Check.VERIFY, exc), command=command)
         if run.end is End.GREEN and run.result.verdict is Verdict.UNKNOWN:
             return outcome.failed(run.result, Blame.PRE_EXISTING, run.result.reason)
         if run.end is End.RED:
@@ -78,23 +82,21 @@ class CodeGate:
         timeout_s = self.settings.timeout_s
         return Checkouts(self.repository, setup_cmd=self.setup_cmd, timeout_s=timeout_s)
 
-    def _judge_one(
-        self, judge: Judge, candidate: Candidate, tree: str, checkouts: Checkouts
-    ) -> CheckResult | None:
+    def _judge_one(self, judge: Judge, case: Case) -> CheckResult | None:
         started = self.clock.monotonic()
         try:
-            head_tree = self.repository.tree_of(candidate.head)
-            result = judge.judge(Case(candidate, tree, head_tree, checkouts))
+            result = judge.judge(case)
         except (SandboxError, GitError, OSError) as exc:
-            reason = f"{judge.check.value} could not be made: {shown(str(exc))}"
-            result = outcome.unknown(replace(_not_made(judge.check), tree=tree), reason)
+            result = replace(_broken(judge.check, exc), tree=case.tree)
         if result is None or result.exit is not None:
             return result
         return replace(result, ms=round((self.clock.monotonic() - started) * 1000))
 
 
-def _not_made(check: Check, command: str = "") -> CheckResult:
-    return CheckResult(check, Verdict.UNKNOWN, Blame.ENVIRONMENT, command=command)
+def _broken(check: Check, error: Exception) -> CheckResult:
+    """Return the verdict of a check whose machinery broke."""
+    reason = f"{check.value} could not be made: {shown(str(error))}"
+    return CheckResult(check, Verdict.UNKNOWN, Blame.ENVIRONMENT, reason)
 
 
 def code_gate(

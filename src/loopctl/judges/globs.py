@@ -55,14 +55,17 @@ def _compile(glob: str) -> tuple[re.Pattern[str] | None, bool]:
     while is_folder and parts and parts[-1] == "**":
         parts.pop()
     if not parts:
-        return (re.compile(".*", re.DOTALL), False) if is_folder else (None, False)
+        return (re.compile(".*", re.DOTALL), False) if "**" in glob else (None, False)
     if len(parts) == 1 and "/" not in glob.rstrip("/"):
         parts.insert(0, "**")
     text = ""
     for index, part in enumerate(parts):
         is_last = index == len(parts) - 1
         text += "(?:.*/)?" if part == "**" else _component(part) + ("" if is_last else "/")
-    return re.compile(text, re.DOTALL), is_folder
+    try:
+        return re.compile(text, re.DOTALL), is_folder
+    except re.error:  # a range that runs backwards names no character
+        return None, is_folder
 
 
 def _component(part: str) -> str:

@@ -4,6 +4,7 @@ The plugin is named by ``PYTEST_ADDOPTS`` and found by a ``PYTHONPATH`` of its o
 the command sets one of the two itself, ours is put in front of what it sets.
 """
 
+import contextlib
 import json
 import os
 import re
@@ -77,7 +78,8 @@ class Report:
     def take(self) -> Account:
         """Return what the plugin has written, and remove the file."""
         lines = _read(self.path).splitlines()
-        self.path.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            self.path.unlink()
         records = [record for line in lines if (record := self._record(line)) is not None]
         return _sum(records)
 
@@ -97,10 +99,13 @@ def _read(path: Path) -> bytes:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError:
         return b""
-    with os.fdopen(descriptor, "rb") as file:
+    try:
         if not stat.S_ISREG(os.fstat(descriptor).st_mode):
             return b""
-        return file.read(_MOST_BYTES)
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read(_MOST_BYTES)
+    finally:
+        os.close(descriptor)
 
 
 def loading(command: str) -> str:

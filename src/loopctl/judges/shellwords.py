@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 from typing import Final
 
 _SEPARATORS: Final = frozenset({"&&", "||", ";", "|", "&", "|&", "(", ")", "{", "}", "\n", "!"})
+_REDIRECTION: Final = re.compile(r"\d*[<>]&[\d-]|&>>?")
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 _PYTHON: Final = re.compile(r"(python|pypy)[0-9.]*t?")
 _SHELLS: Final = frozenset({"sh", "bash", "dash", "ksh", "zsh"})
@@ -52,7 +53,8 @@ _TAKES_VALUE: Final = frozenset(
 
 def simple_commands(command: str) -> list[list[str]]:
     """Return the words of each simple command; none where the quoting is broken."""
-    lexer = shlex.shlex(command.replace("\\\n", " "), posix=True, punctuation_chars="();&|\n")
+    plain = _REDIRECTION.sub(" ", command.replace("\\\n", " "))
+    lexer = shlex.shlex(plain, posix=True, punctuation_chars="();&|\n")
     lexer.whitespace = " \t\r"
     lexer.whitespace_split = True
     try:
@@ -79,7 +81,7 @@ def is_only_pytest(command: str) -> bool:
     Commands before it may be joined by ``&&`` alone, and none may follow.
     """
     commands = simple_commands(command)
-    if re.search(r"[;|\n()`]|\$\(|(?<!&)&(?!&)", re.sub(r"\d?>&\d", "", _unquoted(command))):
+    if re.search(r"[;|\n()`]|\$\(|(?<!&)&(?!&)", _REDIRECTION.sub(" ", _unquoted(command))):
         return False
     return [_is_pytest(words) for words in commands].count(True) == 1 and _is_pytest(commands[-1])
 

@@ -5,7 +5,7 @@ without an error that can be read is compared by its whole output, numbers left 
 """
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 
 from loopctl.domain import Blame, Check, CheckResult, Verdict
@@ -30,6 +30,7 @@ class TypecheckJudge:
     repository: Repository
     settings: GateSettings
     bases: Bases
+    _found: dict[str, str | None] = field(default_factory=dict, init=False, repr=False)
 
     @property
     def check(self) -> Check:
@@ -59,7 +60,11 @@ class TypecheckJudge:
         setting = self.settings.typecheck.strip()
         if setting in {"", "off"}:
             return None
-        return find(lambda path: self._text(tree, path)) if setting == "auto" else setting
+        if setting != "auto":
+            return setting
+        if tree not in self._found:
+            self._found[tree] = find(lambda path: self._text(tree, path))
+        return self._found[tree]
 
     def _text(self, tree: str, path: str) -> str | None:
         content = self.repository.read_blob(tree, path)
@@ -100,6 +105,9 @@ def _compare(end: End, why: str, found: CheckResult, base: CheckResult) -> Check
     if base.verdict is Verdict.UNKNOWN:
         return outcome.unknown(found, f"the base could not be checked: {base.reason}")
     new = tuple((Counter(found.findings) - Counter(base.findings)).elements())
+    if not new and found.exit != base.exit:
+        reason = f"the checker ends with {found.exit}, at the base with {base.exit}"
+        return outcome.failed(found, Blame.INTRODUCED, f"{reason}; see its output")
     if not new:
         return outcome.passed(found, _known_reason(base.findings))
     return outcome.failed(

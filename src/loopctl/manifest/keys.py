@@ -95,15 +95,21 @@ def _option(value: Any) -> Option:
 
 
 def _options(value: Any) -> tuple[Option, ...]:
-    options: tuple[Option, ...] = list_of(_option, "options")(value)
+    flaws: list[Flaw] = []
+    options: tuple[Option, ...] = ()
+    try:
+        options = list_of(_option, "options")(value)
+    except UnfitError as exc:
+        flaws.extend(exc.args)
     seen: set[str] = set()
-    twice: list[Flaw] = []
-    for index, option in enumerate(options):
-        if option.name in seen:
-            twice.append(Flaw((index, "name"), show(option.name), "names an earlier option too"))
-        seen.add(option.name)
-    if twice:
-        raise UnfitError(*twice)
+    for index, option in enumerate(value if isinstance(value, list) else ()):
+        option_name = option.get("name") if isinstance(option, dict) else None
+        if isinstance(option_name, str):
+            if option_name in seen:
+                flaws.append(Flaw((index, "name"), show(option_name), "names an earlier one too"))
+            seen.add(option_name)
+    if flaws:
+        raise UnfitError(*flaws)
     return options
 
 

@@ -2,6 +2,7 @@
 
 import contextlib
 import fcntl
+import glob
 import os
 import stat
 from dataclasses import dataclass
@@ -104,7 +105,7 @@ def _identity(status: os.stat_result) -> tuple[int, ...]:
 
 def _sweep(path: Path) -> None:
     """Remove what a killed process has left; a living one holds the lock on its own."""
-    for leftover in path.parent.glob(f".{path.name}.*.loop-tmp"):
+    for leftover in path.parent.glob(f".{glob.escape(path.name)}.*.loop-tmp"):
         with contextlib.suppress(OSError):
             fd = os.open(leftover, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:

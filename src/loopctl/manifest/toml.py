@@ -133,12 +133,12 @@ class TomlManifest:
     def _faults(self, content: bytes, problems: tuple[Problem, ...]) -> list[Fault]:
         places = Places(decode(content, self._shown_as))
         faults: list[Fault] = []
-        for problem in problems:
+        for problem in sorted(problems, key=lambda problem: places.start(problem.path)):
             message = problem.message
             if problem.see is not None:
                 message += f"; first in line {places.line(problem.see)}"
             faults.append(Fault(self._shown_as, places.line(problem.path), message))
-        return sorted(faults, key=lambda fault: fault.line)
+        return faults
 
 
 def _with_status(manifest: Manifest, index: int, status: TaskStatus) -> Manifest:

@@ -26,7 +26,6 @@ _TIMEOUT_S = 1800.0
 _FLAGS = (
     "--no-pager",
     "--no-replace-objects",
-    "--literal-pathspecs",
     "--no-optional-locks",
 )
 _CONFIG = (
@@ -159,6 +158,7 @@ class Git:
         self,
         *args: str | bytes,
         stdin: bytes | Path | None = None,
+        output: Path | None = None,
         cwd: Path | None = None,
         timeout_s: float = _TIMEOUT_S,
         max_output_bytes: int = MAX_OUTPUT_BYTES,
@@ -172,11 +172,12 @@ class Git:
         if self.config is not None and self.git_dir is not None:
             write_if_changed(self.git_dir / "config", self.config)
         result = process.run(
-            [*self._prefix(), *args],
+            [*self._prefix(), *self._pathspecs(args), *args],
             cwd=cwd or Path("/"),
             env=self._environment(),
             timeout_s=timeout_s,
             stdin=stdin,
+            output=output,
             max_output_bytes=max_output_bytes,
             is_trusted=True,
         )
@@ -184,13 +185,20 @@ class Git:
             raise MachineError("git is missing; install git 2.34 or newer")
         return result
 
-    def ask(self, *args: str | bytes, stdin: bytes | Path | None = None) -> bytes:
+    def ask(
+        self,
+        *args: str | bytes,
+        stdin: bytes | Path | None = None,
+        output: Path | None = None,
+    ) -> bytes:
         """Return what a git command that must succeed has said, all of it.
+
+        What goes to the file ``output`` is not returned.
 
         Raises:
             GitError: It did not succeed.
         """
-        result = self.run(*args, stdin=stdin)
+        result = self.run(*args, stdin=stdin, output=output)
         if result.returncode != 0 or result.truncated:
             raise self.error(args, result)
         return result.stdout
@@ -218,6 +226,12 @@ class Git:
         if self.work_tree is not None:
             argv.append(f"--work-tree={self.work_tree}")
         return argv
+
+    @staticmethod
+    def _pathspecs(args: tuple[str | bytes, ...]) -> tuple[str, ...]:
+        # Names are names, whatever they look like; the one command that does not know the flag
+        # is handed names that look like nothing else.
+        return () if "check-ignore" in args else ("--literal-pathspecs",)
 
     def _environment(self) -> dict[str, str]:
         env = {

@@ -4,6 +4,7 @@ All of it is done with the harness's own repository and a copy of the user's ind
 itself, HEAD and the user's configuration are neither written nor obeyed.
 """
 
+import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -11,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from loopctl.domain import Sha
+from loopctl.domain import ChangeType, Sha
 from loopctl.errors import GitError, LandingRefusedError, RepositoryError, SandboxError
 from loopctl.sandbox.checkout import Checkout
 from loopctl.sandbox.git import Git
@@ -115,12 +116,33 @@ class CheckoutFiles:
             carried = self._objects.carry(base_tree, tree, now)
             if carried.tree is None:
                 raise LandingRefusedError(f"the run's diff does not apply: {carried.detail}")
+            self._refuse_obstacles(now, carried.tree)
             try:
                 git.ask("read-tree", "-m", "-u", now, carried.tree)
             except GitError as error:
                 raise LandingRefusedError(
                     f"the files cannot take the run's diff: {git_words(error)}"
                 ) from error
+
+    def _refuse_obstacles(self, now: str, target: str) -> None:
+        """Make sure that no ignored file stands where a new one goes: git would overwrite it."""
+        changes = self._objects.changes(now, target)
+        gone = {change.path for change in changes if change.type is ChangeType.DELETED}
+        for change in changes:
+            if change.type is not ChangeType.ADDED:
+                continue
+            place = self._checkout.root / change.path
+            parents = [
+                parent
+                for parent in place.relative_to(self._checkout.root).parents
+                if str(parent) not in gone
+            ]
+            blocked = [p for p in parents if _is_no_folder(self._checkout.root / p)]
+            if blocked or os.path.lexists(place):
+                raise LandingRefusedError(
+                    f"{blocked[0] if blocked else change.path} is in the way of the run's diff; "
+                    "move it elsewhere and run `loop land` again"
+                )
 
     @contextmanager
     def _copied_index(self) -> Iterator[Git]:
@@ -177,6 +199,10 @@ class CheckoutFiles:
         missing = [name for name, here in self._objects.has(blobs).items() if not here]
         if missing:
             copy_objects(self._users, self._own, missing, ())
+
+
+def _is_no_folder(path: Path) -> bool:
+    return path.is_symlink() or (path.exists() and not path.is_dir())
 
 
 def _quoted(path: Path) -> str:

@@ -90,9 +90,9 @@ class Worktree:
             try:
                 self._add()
                 self._git.ask("read-tree", "--reset", "-u", tree)
+                self._settle()
             except GitError as error:
                 raise SandboxError(f"{what}: {git_words(error)}") from error
-            self._settle()
             self._exchange.offer("")
             self._make_scratch()
 
@@ -179,6 +179,8 @@ class Worktree:
     def _stage(self) -> Survey:
         """Put the files as they are into the private index."""
         self._require()
+        # Nobody else uses this index: a lock on it is of a git that was killed.
+        self._index.with_name(f"{self._name}.lock").unlink(missing_ok=True)
         found = survey(self.workdir)
         if found.nested and (path := self._forbidden(found.nested)):
             raise SandboxError(
@@ -196,11 +198,13 @@ class Worktree:
         git does not enter ignored folders, where build tools keep what they have cloned. Asking
         for the ignored ones reads patterns only.
         """
-        asked = b"".join(f"{path}\0".encode(errors="surrogateescape") for path in nested)
+        folders = [f"./{Path(path).parent}" for path in nested]
+        asked = "".join(f"{folder}\0" for folder in folders).encode(errors="surrogateescape")
         result = self._git.run("check-ignore", "--stdin", "-z", stdin=asked)
         ignored = set(result.stdout.decode(errors="surrogateescape").split("\0"))
         allowed = ignored if result.returncode in {0, 1} else set()
-        return next((path for path in nested if path not in allowed), "")
+        pairs = zip(nested, folders, strict=True)
+        return next((path for path, folder in pairs if folder not in allowed), "")
 
     def _unsaved(self, error: GitError) -> SandboxError:
         return SandboxError(f"the files of {self._name} could not be saved: {git_words(error)}")
@@ -218,13 +222,12 @@ class Worktree:
     def _add(self) -> None:
         layout = self._around.layout
         # git itself fails now and then when worktrees are added or pruned at the same time.
-        with locked(layout.worktree_lock):
-            left = self._discard()
+        with contextlib.ExitStack() as outside, locked(layout.worktree_lock):
+            outside.callback(remove_tree, self._discard())
             self._around.git.ask(
                 *("worktree", "add", "--quiet", "--no-checkout", "--detach"),
                 *(str(self.workdir), self._base),
             )
-        remove_tree(left)
 
     def _discard(self) -> Path:
         """Move all that there is of this name out of the way, in the lock; return where it is."""
@@ -253,6 +256,9 @@ class Worktree:
             lock.unlink(missing_ok=True)
         (admin / "HEAD").write_text(f"{self._base}\n")
         shutil.copyfile(self._index, admin / "index")
+        # Inside, what differs from the base is work that is not staged, as a worker expects it.
+        git = self._around.git.at(self._around.layout.git_dir, self.workdir, admin / "index")
+        git.ask("read-tree", "-m", self._base)
 
     def _make_scratch(self) -> None:
         if self._scratch.is_symlink() or self._scratch.exists():

@@ -166,17 +166,21 @@ class Places:
                 self._places.setdefault(place.path, place)
         return self._places.get(path)
 
-    def line(self, path: Path) -> int:
-        """Return the line, from 1, of ``path`` or of the nearest table around it; 0 if none."""
+    def start(self, path: Path) -> int:
+        """Return where ``path``, or else the nearest table around it, begins; -1 if nowhere."""
         while path:
             place = self.find(path)
             if place is not None:
-                return self.line_at(place.start)
+                return place.start
             path = path[:-1]
-        return 0
+        return -1
+
+    def line(self, path: Path) -> int:
+        """Return the line, from 1, of ``path`` or of the nearest table around it; 0 if none."""
+        return self.line_at(self.start(path))
 
     def line_at(self, offset: int) -> int:
-        """Return the line, from 1, in which a character stands."""
+        """Return the line, from 1, in which a character stands; 0 for one before the text."""
         if not self._line_starts:
             self._line_starts = [0, *(match.end() for match in re.finditer("\n", self._text))]
         return bisect_right(self._line_starts, offset)

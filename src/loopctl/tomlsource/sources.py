@@ -80,7 +80,7 @@ def read_sources(
     found[Source.COMMAND_LINE] = _command_line_layer(overrides)
     guesses = Guesses()
     for layer in found.values():
-        faults += sorted(layer.faults(model, guesses), key=lambda fault: fault.line)
+        faults += sorted(layer.faults(model, guesses), key=lambda fault: (fault.line, fault.path))
     values: dict[str, Any] = {}
     origins: dict[tuple[str, ...], Origin] = {}
     for source, layer in found.items():

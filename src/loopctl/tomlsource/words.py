@@ -42,20 +42,20 @@ def _escape(char: str) -> str:
 
 
 class Guesses:
-    """Suggestions, at most ``limit`` of them: each costs a look at every known name.
+    """Suggestions, as long as they have looked at no more than ``looks`` names in all.
 
     A file with thousands of faults, each against thousands of names, is answered in good time;
     its later faults come without a suggestion.
     """
 
-    def __init__(self, limit: int = 50) -> None:
-        self._left = limit
+    def __init__(self, looks: int = 200_000) -> None:
+        self._left = looks
 
     def hint(self, word: str, known: Collection[str]) -> str:
         """Return ``' (did you mean "…"?)'``, or nothing when no known name is near."""
         if self._left <= 0:
             return ""
-        self._left -= 1
+        self._left -= len(known)
         close = near(word, known, limit=1)
         return f" (did you mean {show(close[0])}?)" if close else ""
 
@@ -67,8 +67,11 @@ def near(word: str, known: Iterable[str], limit: int = 3) -> tuple[str, ...]:
     folded: dict[str, str] = {}
     for name in known:
         folded.setdefault(_fold(name), name)
-    close = difflib.get_close_matches(_fold(word), folded, n=limit, cutoff=0.6)
-    return tuple(folded[name] for name in close)
+    meant = _fold(word)
+    close = difflib.get_close_matches(meant, folded, n=limit + 5, cutoff=0.6)
+    # Among equally near names difflib prefers the last of the alphabet.
+    close.sort(key=lambda name: (-difflib.SequenceMatcher(None, name, meant).ratio(), name))
+    return tuple(folded[name] for name in close[:limit])
 
 
 def _fold(word: str) -> str:

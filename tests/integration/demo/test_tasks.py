@@ -41,7 +41,6 @@ class Hand:
         (self._bin / "loop").chmod(0o755)
         self.observation.write_text("")
         manifest = tomllib.loads((folder / "tasks/ACTIVE.toml").read_text())
-        self.goal: dict[str, Any] = manifest["goal"]
         self.tasks: dict[str, dict[str, Any]] = {task["id"]: task for task in manifest["task"]}
 
     def shell(self, command: str, env: Mapping[str, str]) -> Done:
@@ -249,23 +248,6 @@ def test_word_that_the_manifest_names_mends_the_stuck_task(hand: Hand) -> None:
     assert hand.work("T7").returncode == 0
     assert hand.changed() == ["tally/reader.py"]
     assert hand.is_green("T7")
-
-
-def test_goal_is_met_when_all_tasks_are_done_and_no_protected_file_was_touched(
-    hand: Hand,
-) -> None:
-    checks = [criterion["check"] for criterion in hand.goal["done_when"]]
-    base = hand.git(["rev-parse", "HEAD"]).strip()
-    assert [hand.shell(check, {}).returncode for check in checks] == [1, 1]
-    hand.tasks["T7"]["command"] += " --broad"
-    hand.land("T7", "T8", "T9", "T10", "T1", "T2", "T3", "T4")
-    assert [hand.shell(check, {}).returncode for check in checks] == [0, 1]
-    assert hand.work("T5", LOOP_ANSWER="day first").returncode == 0
-    hand.commit()
-    hand.land("T6")
-    assert [hand.shell(check, {}).returncode for check in checks] == [0, 0]
-    changed = hand.git(["diff", "--name-only", base, "HEAD"]).split()
-    assert {name.split("/")[0] for name in changed} == {"README.md", "tally"}
 
 
 def test_landing_in_parallel_meets_no_conflict(hand: Hand) -> None:

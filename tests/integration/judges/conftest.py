@@ -152,19 +152,29 @@ class Bench:
         return sorted(path.name for path in folder.iterdir())
 
 
-@pytest.fixture
-def bench(tmp_path: Path) -> Bench:
-    """An empty project; ``start`` gives it files."""
-    home = tmp_path / "home"
+def _make(folder: Path) -> Bench:
+    home = folder / "home"
     home.mkdir()
     (home / ".gitconfig").write_text(
         "[user]\n\tname = Some One\n\temail = someone@example.org\n[init]\n\tdefaultBranch = main\n"
     )
-    root = tmp_path / "project"
+    root = folder / "project"
     root.mkdir()
     made = Bench(root, {"PATH": os.environ["PATH"], "HOME": str(home), "LANG": "C.UTF-8"})
     made.git("init", "-q")
     return made
+
+
+@pytest.fixture
+def bench(tmp_path: Path) -> Bench:
+    """An empty project; ``start`` gives it files."""
+    return _make(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def shared_bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    """An empty project of all the tests of a file, whose bases are judged once."""
+    return _make(tmp_path_factory.mktemp("shared"))
 
 
 @pytest.fixture

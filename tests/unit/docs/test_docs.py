@@ -76,3 +76,44 @@ def test_glossary_has_every_status_verdict_and_blame() -> None:
 def test_exit_codes_are_all_listed() -> None:
     page = (DOCS / "reference/exit-codes.md").read_text(encoding="utf-8")
     assert [s for s, code in EXIT_CODES.items() if f"| {code} | `{s}` |" not in page] == []
+
+
+def test_first_screen_of_the_readme_is_forty_lines() -> None:
+    first, found, _ = (ROOT / "README.md").read_text(encoding="utf-8").partition("\n## ")
+    assert found
+    assert len(first.splitlines()) <= 40
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_lead_to_files_that_are_there(page: Path) -> None:
+    targets = re.findall(r"\]\(([^)#]+)[^)]*\)", page.read_text(encoding="utf-8"))
+    local = [target for target in targets if not target.startswith("https://")]
+    assert [target for target in local if not (page.parent / target).exists()] == []
+
+
+def test_architecture_names_only_modules_that_are_there() -> None:
+    page = (DOCS / "architecture.md").read_text(encoding="utf-8")
+    tree, table = page.split("## The life of one task")
+    named = {*re.findall(r"^  ([a-z_]+(?:/|\.py))", tree, re.MULTILINE)}
+    named |= {*re.findall(r" ([a-z]+(?:/|\.py)) ", tree.partition("```\n")[2].partition("```")[0])}
+    named |= {*re.findall(r"`([a-z_]+/[a-z_]*(?:\.py)?)`", table)}
+    assert len(named) > 25
+    assert [name for name in sorted(named) if not (ROOT / "src/loopctl" / name).exists()] == []
+
+
+def test_architecture_names_every_part() -> None:
+    page = (DOCS / "architecture.md").read_text(encoding="utf-8").partition("## The life")[0]
+    parts = [path for path in (ROOT / "src/loopctl").iterdir() if path.name[0] not in "_."]
+    names = {f"{path.name}/" if path.is_dir() else path.name for path in parts} - {"py.typed"}
+    assert [name for name in sorted(names) if f"{name} " not in page] == []
+
+
+def test_commands_that_the_docs_show_are_there() -> None:
+    commands = (DOCS / "reference/cli.md").read_text(encoding="utf-8")
+    shown = {
+        (page.name, word)
+        for page in PAGES
+        for word in re.findall(r"`loop ([a-z][a-z-]+)", page.read_text(encoding="utf-8"))
+    }
+    assert {word for _, word in shown} >= {"answer", "land", "report", "defer", "demo"}
+    assert [use for use in sorted(shown) if f"loop {use[1]}" not in commands] == []

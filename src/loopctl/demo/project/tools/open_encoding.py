@@ -13,4 +13,5 @@ for path in sorted(Path("tally").glob("*.py")):
         if is_open and "encoding" not in {keyword.arg for keyword in node.keywords}:
             end = (node.end_lineno, node.end_col_offset - 1)
             edits.append(Edit(end, end, f', encoding="{sys.argv[1]}"'))
-    print(f"{path}: {change(path, edits)} calls changed")
+    if change(path, edits):
+        print(f"{path} is read as {sys.argv[1]} now")

@@ -24,6 +24,7 @@ def swallows(node: ast.AST) -> bool:
     return caught == "" or options.broad and caught == "Exception"
 
 
+changed = 0
 for path in sorted(Path("tally").glob("*.py")):
     handlers = [
         node for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))) if swallows(node)
@@ -33,4 +34,6 @@ for path in sorted(Path("tally").glob("*.py")):
         indent = " " * node.body[0].col_offset
         text = f"except Exception as exc:\n{indent}raise {options.error} from exc"
         edits.append(replacing(node, text))
-    print(f"{path}: {change(path, edits)} handlers changed")
+    changed += change(path, edits)
+looked_for = "`except:` and `except Exception:`" if options.broad else "`except:`"
+print(f"{changed} handlers changed; looked for {looked_for} that pass")

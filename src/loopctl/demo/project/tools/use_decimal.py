@@ -21,5 +21,5 @@ def edits(text: str) -> list[Edit]:
 
 
 for path in sorted(Path("tally").glob("*.py")):
-    count = change(path, edits(path.read_text(encoding="utf-8")))
-    print(f"{path}: {count} changes")
+    if change(path, edits(path.read_text(encoding="utf-8"))):
+        print(f"{path} counts in Decimal now")

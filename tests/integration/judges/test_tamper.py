@@ -1,0 +1,222 @@
+import shutil
+import sys
+from typing import Any
+
+import pytest
+
+from loopctl.domain import Blame, Check, Verdict
+from loopctl.domain import TestCounts as Counts
+
+GREEN = "def total(numbers):\n    return sum(numbers)\n"
+BASE = {
+    "calc.py": GREEN,
+    "tests/conftest.py": "",
+    "tests/test_calc.py": """\
+        import calc
+
+        def test_sum():
+            assert calc.total([1, 2]) == 3
+
+        def test_empty():
+            assert calc.total([]) == 0
+        """,
+    "Makefile": "test:\n\t@$(RUN)\n",
+}
+SKIPS = "import unittest\ndef total(numbers):\n    raise unittest.SkipTest('later')\n"
+FALSE_END = """\
+    def pytest_sessionfinish(session):
+        session.exitstatus = 0
+    """
+NO_ITEMS = """\
+    def pytest_collection_modifyitems(items):
+        items[:] = []
+    def pytest_sessionfinish(session):
+        session.exitstatus = 0
+    """
+UNPLUGGED = """\
+    def pytest_configure(config):
+        config.pluginmanager.unregister(name="loopctl_pytest_report")
+    """
+
+# Files of the candidate, with every path in may_edit; part of the reason.
+CHEATS = {
+    "process ends at once": ({"calc.py": "import os\nos._exit(0)\n"}, "came to its end"),
+    "process ends later": (
+        {"calc.py": "import atexit, os\natexit.register(os._exit, 0)\ndef total(n): pass\n"},
+        "exits 0, yet tests/test_calc.py::test_empty failed",
+    ),
+    "session ends with 0": (
+        {"calc.py": "import pytest\ndef total(n):\n    pytest.exit('x', returncode=0)\n"},
+        "never run",
+    ),
+    "code skips its tests": ({"calc.py": SKIPS}, "2 tests were skipped, 0 at the base"),
+    "deleted test": ({"tests/test_calc.py": "def test_sum(): pass\n"}, "1 tests were collected, 2"),
+    "skipped test": (
+        {
+            "tests/test_calc.py": "import pytest\n@pytest.mark.skip\ndef test_sum(): pass\n"
+            "def test_empty(): pass\n"
+        },
+        "1 tests were skipped, 0 at the base",
+    ),
+    "skipped file": (
+        {
+            "tests/test_calc.py": "import pytest\npytest.skip('x', allow_module_level=True)\n",
+            "tests/test_more.py": "def test_more(): pass\n",
+        },
+        "1 tests were skipped, 0",
+    ),
+    "test expected to fail": (
+        {
+            "tests/test_calc.py": "import pytest\n@pytest.mark.xfail\ndef test_sum(): assert 0\n"
+            "def test_empty(): pass\n"
+        },
+        "1 tests were expected to fail, 0",
+    ),
+    "exit code rewritten": (
+        {"tests/conftest.py": FALSE_END, "calc.py": "def total(numbers): pass\n"},
+        "exits 0, yet",
+    ),
+    "no test collected": ({"tests/conftest.py": NO_ITEMS}, "collected no test"),
+    "plugin unregistered": ({"tests/conftest.py": UNPLUGGED}, "without the report"),
+    "deselected by configuration": (
+        {"pytest.ini": "[pytest]\naddopts = -k sum\n"},
+        "1 tests were collected, 2",
+    ),
+    "pytest shadowed": ({"pytest.py": "import sys\nsys.exit(0)\n"}, "without the report"),
+}
+
+
+@pytest.fixture(scope="module")
+def steady(shared_bench: Any) -> Any:
+    return shared_bench.start(BASE)
+
+
+def _assert_tampering(result: Any, reason: str) -> None:
+    last = result.checks[-1]
+    assert (last.check, last.verdict, last.blame) == (
+        Check.VERIFY,
+        Verdict.FAIL,
+        Blame.INTRODUCED,
+    ), last
+    assert "tampering" in last.reason
+    assert reason in last.reason
+
+
+@pytest.mark.parametrize("name", CHEATS)
+def test_cheat_is_caught_though_every_path_may_be_edited(steady: Any, name: str) -> None:
+    files, reason = CHEATS[name]
+    _assert_tampering(steady.judge(steady.tree(files), steady.pytest, may_edit=("**",)), reason)
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import sys\nsys.exit(0)\n",
+        "raise KeyboardInterrupt\n",
+        "import os\nos.kill(os.getpid(), 9)\n",
+    ],
+)
+def test_code_that_ends_pytest_early_never_lands(steady: Any, code: str) -> None:
+    result = steady.judge(steady.tree({"calc.py": code}), steady.pytest)
+    assert not result.is_passed
+
+
+# Commands by which an honest change must pass, with the counts of its pytest.
+COMMANDS = {
+    "plain": ("{pytest}", Counts(2, 2)),
+    "own PYTHONPATH": ("PYTHONPATH=. {pytest}", Counts(2, 2)),
+    "quoted PYTHONPATH": ('export PYTHONPATH="."; {pytest}', Counts(2, 2)),
+    "own options": ("PYTEST_ADDOPTS='-k sum' {pytest}", Counts(1, 1)),
+    "two runs": ("{pytest} -k sum && {pytest} -k empty", Counts(2, 2)),
+    "autoload off": ("{pytest} -p no:randomly", Counts(2, 2)),
+    "a shell in between": ("sh -c '{pytest}'", Counts(2, 2)),
+}
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_honest_change_passes_however_pytest_is_run(steady: Any, name: str) -> None:
+    command, counts = COMMANDS[name]
+    tree = steady.tree({"calc.py": GREEN + "\n"})
+    result = steady.judge(tree, command.format(pytest=steady.pytest))
+    assert result.is_passed, result.checks[-1]
+    assert result.checks[-1].counts == counts
+
+
+def test_pytest_that_cannot_load_the_plugin_is_the_environments_fault(steady: Any) -> None:
+    command = f"{sys.executable} -I -m pytest -q"
+    last = steady.judge(steady.tree({"calc.py": GREEN + "\n"}), command).checks[-1]
+    assert (last.verdict, last.blame) == (Verdict.UNKNOWN, Blame.ENVIRONMENT)
+    assert "report plugin" in last.reason
+
+
+def test_pytest_that_never_reports_is_no_tampering_where_the_base_is_alike(steady: Any) -> None:
+    command = f"{steady.pytest} --version"
+    last = steady.judge(steady.tree({"calc.py": GREEN + "\n"}), command).checks[-1]
+    assert (last.verdict, last.blame) == (Verdict.UNKNOWN, Blame.ENVIRONMENT)
+
+
+def test_pytest_that_a_test_starts_is_not_counted(steady: Any) -> None:
+    inner = f"""\
+        import subprocess
+
+        def test_inner(tmp_path):
+            (tmp_path / "test_x.py").write_text("def test_a(): assert 0\\n")
+            command = "{steady.pytest}"
+            assert subprocess.run(command.split(), cwd=tmp_path).returncode == 1
+        """
+    result = steady.judge(steady.tree({"tests/test_inner.py": inner}), steady.pytest)
+    assert result.is_passed, result.checks[-1]
+    assert result.checks[-1].counts == Counts(3, 3)
+
+
+def test_file_that_cannot_be_imported_hides_no_other(bench: Any) -> None:
+    """A test of a module to come breaks the base's collection; old skips are no news then."""
+    bench.start(
+        {
+            "tests/test_new.py": "import new\n\ndef test_new():\n    assert new\n",
+            "tests/test_old.py": "import pytest\n@pytest.mark.skip\ndef test_old(): pass\n",
+        }
+    )
+    result = bench.judge(bench.tree({"new.py": ""}), bench.pytest)
+    assert result.is_passed, result.checks[-1]
+    assert result.checks[-1].base_counts == Counts(collected=2, failed=1, skipped=1)
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_pytest_below_make_is_counted_and_must_stay(bench: Any) -> None:
+    recipe = f"test:\n\t@{bench.pytest}\n"
+    bench.start({**BASE, "Makefile": recipe})
+    honest = bench.judge(bench.tree({"calc.py": GREEN + "\n"}), "make test")
+    assert honest.is_passed
+    assert honest.checks[-1].counts == Counts(2, 2)
+    cheat = bench.judge(bench.tree({"Makefile": "test:\n\t@true\n"}), "make test")
+    _assert_tampering(cheat, "this one none")
+
+
+@pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
+def test_make_that_sets_pythonpath_is_judged_by_its_exit_code(bench: Any) -> None:
+    bench.start({**BASE, "Makefile": f"test:\n\t@PYTHONPATH=. {bench.pytest}\n"})
+    result = bench.judge(bench.tree({"calc.py": GREEN + "\n"}), "make test")
+    assert result.is_passed, result.checks[-1]
+    assert result.checks[-1].counts is None
+
+
+def test_setup_that_rewrites_a_test_is_caught(bench: Any) -> None:
+    bench.start({**BASE, "setup.sh": "true\n"})
+    gate = bench.gate(setup_cmd="sh setup.sh")
+    cheat = {"setup.sh": "echo 'def test_sum(): pass' > tests/test_calc.py\n"}
+    _assert_tampering(bench.judge(bench.tree(cheat), bench.pytest, gate=gate), "rewritten")
+    honest = {"setup.sh": "echo built > built.txt; mkdir -p x.egg-info; echo > x.egg-info/y\n"}
+    assert bench.judge(bench.tree(honest), bench.pytest, gate=gate).is_passed
+
+
+def test_report_put_in_the_place_of_ours_is_not_believed(steady: Any) -> None:
+    forged = """\
+        import atexit, json, os, sys
+        plugin = sys.modules["loopctl_pytest_report"]
+        path = plugin._HELD["LOOP_PYTEST_REPORT"]
+        os.mkfifo(path + ".x")
+        os.replace(path + ".x", path)
+        os._exit(0)
+        """
+    _assert_tampering(steady.judge(steady.tree({"calc.py": forged}), steady.pytest), "report")

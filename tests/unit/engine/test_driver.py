@@ -1,0 +1,281 @@
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from loopctl.domain import (
+    Blame,
+    Check,
+    CheckResult,
+    DecisionDraft,
+    DecisionKind,
+    Sha,
+    TaskStatus,
+    Verdict,
+)
+from loopctl.engine.board import Board
+from loopctl.engine.driver import Driver
+from loopctl.engine.landing import Landing
+from loopctl.errors import CancelledError, SandboxError
+from loopctl.manifest.frontier import Frontier
+from loopctl.manifest.toml import TomlManifest
+from loopctl.ports import Deferred, OutputTail, StepEvent, TodoDone
+from loopctl.store.database import open_database
+from loopctl.store.decisions import SqliteDecisions
+from loopctl.testing import ScriptedStep, ScriptedWorker
+
+DONE: tuple[StepEvent, ...] = (OutputTail(0, "ok"), TodoDone("did it"))
+
+
+class ByTask(ScriptedWorker):
+    """Plays the script of each task; ``good`` is what the gate passes."""
+
+    def __init__(self, **scripts: Any) -> None:
+        super().__init__([])
+        self.scripts = scripts
+        self.lock = threading.Lock()
+        self.order: list[str] = []
+
+    def execute_step(self, request: Any, sandbox: Any) -> Any:
+        with self.lock:
+            self.order.append(request.task.id)
+        script = self.scripts.get(request.task.id, DONE)
+        if isinstance(script, BaseException):
+            raise script
+        if callable(script):
+            script = script(request)
+        sandbox.restore("good" if script is DONE else "half")
+        yield from script
+        yield from ScriptedWorker([ScriptedStep(answer="x")]).execute_step(request, sandbox)
+
+
+class Rig:
+    """A driver on a real manifest file and a real store, with scripted workers."""
+
+    def __init__(self, bench: Any, folder: Path, text: str) -> None:
+        self.bench = bench
+        self.path = folder / "ACTIVE.toml"
+        self.path.write_text(text)
+        self.file = TomlManifest(self.path, "tasks/ACTIVE.toml")
+        self.cancel = threading.Event()
+        self.faults: list[BaseException] = []
+        bench.gate.passing = frozenset({"good"})
+        self.database = open_database(folder / "loop.db")
+        self.decisions = SqliteDecisions(self.database)
+        with self.database.write() as connection:
+            connection.execute(
+                "INSERT INTO runs VALUES ('r1', 'running', '', 'c1', 'b', '', NULL, '{}', NULL,"
+                " 0, '{}', '')"
+            )
+
+    def drive(self, worker: ScriptedWorker, workable: Any = lambda _task: None) -> Driver:
+        manifest = self.file.load()
+        context = self.bench.context(worker)
+        board = Board(self.file, manifest, self.bench.log.emit)
+        landing = Landing(context.tools, "r1", "b", Sha("c1"), self.bench.repository.branch)
+        driver = Driver(
+            context,
+            board,
+            landing,
+            self.decisions,
+            make_frontier=Frontier,
+            workable=workable,
+            cancel=self.cancel,
+            report_fault=self.report,
+        )
+        driver.drive()
+        return driver
+
+    def report(self, fault: BaseException) -> str:
+        self.faults.append(fault)
+        return "crash.txt"
+
+    def statuses(self) -> dict[str, TaskStatus]:
+        return {task.id: task.status for task in self.file.load().tasks}
+
+
+def manifest(*tasks: str) -> str:
+    return "".join(
+        f'[[task]]\nid = "{name}"\ntitle = "{name}"\nworker = "command"\ncommand = "true"\n'
+        f"deps = [{', '.join(repr(dep) for dep in deps)}]\n"
+        for name, *deps in (task.split() for task in tasks)
+    )
+
+
+@pytest.fixture
+def rig(bench: Any, tmp_path: Path) -> Callable[[str], Rig]:
+    return lambda text: Rig(bench, tmp_path, text)
+
+
+DRAFT = DecisionDraft(DecisionKind.EXTERNAL, "Which?", "blue")
+RED: tuple[StepEvent, ...] = (OutputTail(1, "red"),)
+
+
+def test_chain_is_done_in_order_and_every_commit_builds_on_the_one_before(
+    rig: Any, bench: Any
+) -> None:
+    worker = ByTask()
+    one = rig(manifest("C B", "B A", "A"))
+    one.drive(worker)
+    assert worker.order == ["A", "B", "C"]
+    assert set(one.statuses().values()) == {TaskStatus.DONE}
+    landed = [event.task for event in bench.of("task_landed")]
+    assert landed == ["A", "B", "C"]
+
+
+def test_deferred_stuck_and_broken_tasks_stop_no_other(rig: Any, bench: Any) -> None:
+    worker = ByTask(A=(Deferred(DRAFT),), B=RED, C=SandboxError("no space left"))
+    one = rig(manifest("A", "B", "C", "D", "E A"))
+    driver = one.drive(worker)
+    assert one.statuses() == {
+        "A": TaskStatus.NEEDS_HUMAN,
+        "B": TaskStatus.STUCK,
+        "C": TaskStatus.BLOCKED,
+        "D": TaskStatus.DONE,
+        "E": TaskStatus.TODO,
+    }
+    assert [decision.question for decision in one.decisions.decisions()] == ["Which?"]
+    waits = {wait.task: wait.reason for wait in driver.waits()}
+    assert "A" in waits["E"]
+    assert not driver.is_failed
+    assert "no space left" in bench.of("task_stopped")[2].reason
+
+
+def test_bug_of_ours_breaks_its_task_alone_and_is_written_down(rig: Any) -> None:
+    bug = ZeroDivisionError("bug")
+    one = rig(manifest("A", "B"))
+    driver = one.drive(ByTask(A=bug))
+    assert one.statuses() == {"A": TaskStatus.BLOCKED, "B": TaskStatus.DONE}
+    assert (driver.is_failed, one.faults) == (True, [bug])
+
+
+def test_interrupted_task_is_given_back_and_nothing_new_is_claimed(rig: Any) -> None:
+    one = rig(manifest("A", "B"))
+
+    def stop(_request: Any) -> Any:
+        one.cancel.set()
+        raise CancelledError("stop")
+
+    one.drive(ByTask(A=stop))
+    assert one.statuses() == {"A": TaskStatus.TODO, "B": TaskStatus.TODO}
+
+
+def test_task_without_a_worker_is_left_as_it_is_with_the_reason(rig: Any) -> None:
+    one = rig(manifest("A", "B"))
+    driver = one.drive(ByTask(), workable=lambda task: "no model" if task.id == "A" else None)
+    assert one.statuses() == {"A": TaskStatus.TODO, "B": TaskStatus.DONE}
+    assert [(wait.task, wait.reason) for wait in driver.waits()] == [("A", "no model")]
+
+
+def test_edit_of_the_user_during_the_run_is_kept_and_followed(rig: Any) -> None:
+    one = rig(manifest("A", "B", "C"))
+
+    def edit(_request: Any) -> Any:
+        text = one.path.read_text().replace('title = "C"', 'status = "abandoned"\ntitle = "C"')
+        one.path.write_text("# mine\n" + text + manifest("D"))
+        return DONE
+
+    worker = ByTask(A=edit)
+    one.drive(worker)
+    assert worker.order == ["A", "B", "D"]
+    assert one.path.read_text().startswith("# mine\n")
+    assert one.statuses()["C"] is TaskStatus.ABANDONED
+
+
+def test_status_is_held_back_while_the_file_does_not_parse_and_written_later(rig: Any) -> None:
+    one = rig(manifest("A", "B"))
+    good = one.path.read_text()
+
+    def breaks(_request: Any) -> Any:
+        one.path.write_text("[[task]\n")
+        return DONE
+
+    def mends(_request: Any) -> Any:
+        assert one.path.read_text() == "[[task]\n"
+        one.path.write_text(good)
+        return DONE
+
+    one.drive(ByTask(A=breaks, B=mends))
+    assert one.statuses() == {"A": TaskStatus.DONE, "B": TaskStatus.DONE}
+
+
+def test_status_of_a_task_that_was_taken_out_is_said_and_the_run_goes_on(
+    rig: Any, bench: Any
+) -> None:
+    one = rig(manifest("A", "B"))
+
+    def takes_out(_request: Any) -> Any:
+        one.path.write_text(manifest("B"))
+        return DONE
+
+    one.drive(ByTask(A=takes_out))
+    assert one.statuses() == {"B": TaskStatus.DONE}
+    assert any("no longer in the manifest" in event.text for event in bench.of("noticed"))
+
+
+def test_result_returned_by_its_landing_goes_on_in_the_same_session(rig: Any, bench: Any) -> None:
+    one = rig(manifest("A"))
+    fails = CheckResult(Check.VERIFY, Verdict.FAIL, Blame.INTRODUCED, reason="red on the head")
+    passes = CheckResult(Check.VERIFY, Verdict.PASS)
+    bench.gate.scripted = [passes, fails]
+    worker = ByTask()
+    driver_head = bench.repository.commit("moved", Sha("c1"), "moved by someone")
+
+    class Moved(Landing):
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args)
+            self._head = driver_head
+
+    landing = Moved(bench.tools(), "r1", "b", Sha("c1"), None)
+    board = Board(one.file, one.file.load(), bench.log.emit)
+    context = bench.context(worker)
+    bench.sessions.open_session("r1", "A", "main", Sha("c1"))
+    driver = Driver(
+        context,
+        board,
+        landing,
+        one.decisions,
+        make_frontier=Frontier,
+        workable=lambda _task: None,
+        cancel=one.cancel,
+        report_fault=lambda _fault: "",
+    )
+    driver.drive()
+    assert one.statuses() == {"A": TaskStatus.DONE}
+
+
+def test_several_jobs_run_side_by_side_and_land_one_by_one(rig: Any, bench: Any) -> None:
+    barrier = threading.Barrier(2, timeout=20)
+
+    def meet(_request: Any) -> Any:
+        barrier.wait()
+        return DONE
+
+    settings = bench.settings
+    loop = settings.loop.model_copy(update={"jobs": 2})
+    bench.settings = settings.model_copy(update={"loop": loop})
+    one = rig(manifest("A", "B"))
+    one.drive(ByTask(A=meet, B=meet))
+    assert set(one.statuses().values()) == {TaskStatus.DONE}
+    commits = [event.commit for event in bench.of("task_landed")]
+    assert bench.repository.parents[commits[1]] == commits[0]
+
+
+def test_answered_task_gets_the_words_of_the_human(rig: Any, bench: Any) -> None:
+    from loopctl.domain import Limits
+
+    one = rig(manifest("A"))
+    one.drive(ByTask(A=(Deferred(DRAFT),)))
+    one.decisions.answer_decision("A.1", "green", "now", Limits())
+    one.path.write_text(one.path.read_text().replace("needs-human", "todo"))
+    heard: list[Any] = []
+
+    def listen(request: Any) -> Any:
+        heard.append(request.answer)
+        return DONE
+
+    one.drive(ByTask(A=listen))
+    assert heard == ["green"]
+    assert one.statuses() == {"A": TaskStatus.DONE}

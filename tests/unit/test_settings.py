@@ -1,0 +1,260 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from loopctl.domain import Mode
+from loopctl.errors import SettingsError
+from loopctl.settings import Origin, Settings, Source, environment, from_json, load, table
+
+CONTRACT = """
+[loop]
+jobs = 1
+mode = "autonomous"
+worker = "graph"
+[budget]
+run_usd = 10.0
+task_tokens = 200000
+loops = 25
+wall_s = 3600
+[stall]
+window = 3
+replan_cap = 4
+stuck_steps = 6
+[modes.relay]
+context.compaction_threshold_events = 0
+[context]
+compaction_threshold_events = 6
+window_tokens = 100000
+[models.embed]
+name = "openai/gpt-x-embed"
+[models.cheap]
+name = "openai/gpt-x-mini"
+api_base = "http://127.0.0.1:8000/v1"
+api_key_env = "OPENAI_API_KEY"
+fallbacks = []
+max_output_tokens = 4096
+input_usd_per_mtok = 0.1
+output_usd_per_mtok = 0.4
+[gate]
+typecheck = "auto"
+timeout_s = 600
+protect = ["tests/**", "test/**", "**/conftest.py", ".github/**", ".ci/**"]
+[sandbox]
+confine = "auto"
+network = false
+setup_cmd = ""
+share = [".venv", "node_modules"]
+beam_width = 2
+[policy]
+deny = []
+approve = ["mcp:*:destructive"]
+approve_timeout_s = 3600
+pre_tool_use = []
+[mcp.files]
+command = ["npx", "-y", "@modelcontextprotocol/server-filesystem", "."]
+[land]
+branch = "loop/integration"
+auto = false
+"""
+
+
+def faults(folder: Path, text: str = "", **environ: str) -> list[str]:
+    (folder / "loop.toml").write_text(text)
+    with pytest.raises(SettingsError) as caught:
+        load(folder, {}, environ)
+    return [str(fault) for fault in caught.value.faults]
+
+
+def test_the_file_of_the_contract_is_read_and_its_numbers_are_the_defaults(tmp_path: Path) -> None:
+    assert load(tmp_path, {}, {}).settings == Settings()
+    (tmp_path / "loop.toml").write_text(CONTRACT)
+    settings = load(tmp_path, {}, {}).settings
+    assert settings.models.cheap is not None
+    assert settings.models.cheap.input_usd_per_mtok == 0.1
+    assert settings.mcp["files"].command[0] == "npx"
+    bare = settings.model_copy(update={"models": Settings().models, "mcp": {}})
+    assert bare == Settings()
+
+
+def test_the_strongest_source_wins_and_each_value_knows_its_own(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text(
+        "[project]\nname = 'x'\n[tool.loopctl.loop]\njobs = 2\nworker = 'claude'\n"
+        "[tool.loopctl.stall]\nwindow = 9\n[tool.loopctl.budget]\nloops = 7\n"
+    )
+    (tmp_path / "loop.toml").write_text("[loop]\njobs = 3\nworker = 'codex'\n[stall]\nwindow = 8\n")
+    loaded = load(
+        tmp_path,
+        {"loop.jobs": 5, "budget.run_usd": None},
+        {"LOOP_SET_LOOP__JOBS": "4", "LOOP_SET_LOOP__WORKER": "aider", "LOOP_TASK": "T1"},
+    )
+    assert loaded.settings.loop.jobs == 5
+    assert loaded.settings.loop.worker == "aider"
+    assert loaded.settings.stall.window == 8
+    assert loaded.settings.budget.loops == 7
+    assert {name: loaded.origins[name] for name in ("loop.jobs", "loop.worker", "land.auto")} == {
+        "loop.jobs": Origin(Source.COMMAND_LINE),
+        "loop.worker": Origin(Source.ENVIRONMENT, "LOOP_SET_LOOP__WORKER"),
+        "land.auto": Origin(Source.DEFAULT),
+    }
+    assert str(loaded.origins["stall.window"]) == "loop.toml:5"
+    assert str(loaded.origins["budget.loops"]) == "pyproject.toml:9"
+    assert str(loaded.origins["budget.run_usd"]) == "default"
+
+
+def test_every_value_of_the_loaded_settings_has_an_origin(tmp_path: Path) -> None:
+    (tmp_path / "loop.toml").write_text(CONTRACT)
+    loaded = load(tmp_path, {}, {})
+    documented = {name for name, _, _ in table()}
+    assert {name.replace("mcp.files", "mcp.NAME") for name in loaded.origins} <= documented | {
+        "models.standard",
+        "models.premium",
+    }
+    assert loaded.origins["mcp.files.command"].source is Source.LOOP_TOML
+
+
+def test_all_faults_of_all_sources_come_in_one_go(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.loopctl]\njobs = 2\n")
+    (tmp_path / "loop.toml").write_text(
+        '[loop]\njobz = 1\nworker = 3\nmode = "relai"\n[mcp.a__b]\ncommand = []\n'
+        '[policy]\napprove = [\n"mcp:x",\n"foo"]\n[gate]\nprotect = "x"\ntimeout_s = 0\n'
+        '[budget]\nrun_usd = -1\ntask_usd = nan\n[sandbox]\nconfine = "of"\nnetwork = 1\n'
+        'setup_cmd = "\\u0000"\n[land]\nbranch = ""\n'
+    )
+    with pytest.raises(SettingsError) as caught:
+        load(
+            tmp_path,
+            {"loop.jobs": "x"},
+            {"LOOP_SET_LOOP__JOBS": "many", "LOOP_SET_X": "1", "LOOP_SET_LAND__AUTO__X": "1"},
+        )
+    assert [str(fault) for fault in caught.value.faults] == [
+        'pyproject.toml:2: jobs: unknown setting (did you mean "loop.jobs"?)',
+        'loop.toml:2: loop.jobz: unknown setting (did you mean "jobs"?)',
+        "loop.toml:3: loop.worker: 3 is no text; write it in quotes",
+        'loop.toml:4: loop.mode: "relai" is not one of autonomous, relay (did you mean "relay"?)',
+        "loop.toml:5: mcp.a__b: \"a__b\" is no name: letters, digits, '-' and single '_'",
+        "loop.toml:6: mcp.a__b.command: [] is empty",
+        (
+            'loop.toml:10: policy.approve[1]: "foo" begins with none of mcp:, step:, area: and would '
+            "never ask"
+        ),
+        'loop.toml:12: gate.protect: "x" is no list; write [...]',
+        "loop.toml:13: gate.timeout_s: 0 is not more than 0",
+        "loop.toml:15: budget.run_usd: -1 is less than 0",
+        "loop.toml:16: budget.task_usd: nan is not finite",
+        (
+            'loop.toml:18: sandbox.confine: "of" is not one of auto, require, off '
+            '(did you mean "off"?)'
+        ),
+        "loop.toml:19: sandbox.network: 1 is neither true nor false",
+        'loop.toml:20: sandbox.setup_cmd: "\\u0000" holds a NUL character',
+        'loop.toml:22: land.branch: "" is empty',
+        "LOOP_SET_LAND__AUTO__X: land.auto: a table is neither true nor false",
+        'LOOP_SET_LOOP__JOBS: loop.jobs: "many" is no whole number',
+        "LOOP_SET_X: x: unknown setting",
+        'command line: loop.jobs: "x" is no whole number',
+    ]
+
+
+def test_a_model_or_server_may_be_named_in_one_source_and_refined_in_another(
+    tmp_path: Path,
+) -> None:
+    text = '[models.cheap]\napi_base = "http://127.0.0.1"\n'
+    assert faults(tmp_path, text) == ["loop.toml:1: models.cheap: it needs name"]
+    loaded = load(tmp_path, {}, {"LOOP_SET_MODELS__CHEAP__NAME": "a/b"})
+    assert loaded.settings.models.cheap is not None
+    assert loaded.settings.models.cheap.name == "a/b"
+    assert loaded.settings.models.cheap.api_base == "http://127.0.0.1"
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "found"),
+    [
+        ("LOOP__JOBS", "2", 2),
+        ("BUDGET__RUN_USD", "0.5", 0.5),
+        ("LAND__AUTO", "true", True),
+        ("LAND__BRANCH", "work/x", "work/x"),
+        ("LAND__BRANCH", '"quoted"', "quoted"),
+        ("GATE__TYPECHECK", "off", "off"),
+        ("GATE__TYPECHECK", "mypy\nx = 1", "mypy\nx = 1"),
+        ("GATE__TYPECHECK", "2020-01-01", "2020-01-01"),
+        ("SANDBOX__SHARE", '["a", "b"]', ("a", "b")),
+    ],
+)
+def test_a_variable_is_read_as_toml_where_it_is_toml(
+    tmp_path: Path, name: str, value: str, found: object
+) -> None:
+    settings = load(tmp_path, {}, {f"LOOP_SET_{name}": value}).settings
+    section, key = name.lower().split("__")
+    assert getattr(getattr(settings, section), key) == found
+
+
+def test_files_that_cannot_be_read_are_faults(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("[tool.loopctl]\nx = [\n")
+    found = faults(tmp_path, "[loop\n")
+    assert [fault.partition(": ")[0] for fault in found] == ["pyproject.toml:2", "loop.toml:1"]
+    (tmp_path / "loop.toml").unlink()
+    (tmp_path / "loop.toml").mkdir()
+    (tmp_path / "pyproject.toml").write_text("tool.loopctl = 3")
+    with pytest.raises(SettingsError) as caught:
+        load(tmp_path, {}, {})
+    assert [str(fault) for fault in caught.value.faults] == [
+        "pyproject.toml:1: loopctl: 3 is no table",
+        "loop.toml: this is a folder; a file is expected",
+    ]
+    (tmp_path / "loop.toml").rmdir()
+    (tmp_path / "loop.toml").symlink_to("nothing")
+    (tmp_path / "pyproject.toml").unlink()
+    with pytest.raises(SettingsError, match="a link to nothing"):
+        load(tmp_path, {}, {})
+
+
+def test_a_broken_pyproject_that_has_nothing_for_loop_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "pyproject.toml").write_text("<<<<<<< HEAD\n")
+    assert load(tmp_path, {}, {}).settings == Settings()
+
+
+def test_the_frozen_copy_gives_the_same_settings_and_hash(tmp_path: Path) -> None:
+    (tmp_path / "loop.toml").write_text(CONTRACT)
+    loaded = load(tmp_path, {}, {})
+    assert from_json(loaded.json) == loaded.settings
+    (tmp_path / "loop.toml").unlink()
+    (tmp_path / "pyproject.toml").write_text(
+        CONTRACT.replace("[modes", "[tool.loopctl.modes")
+        .replace("\n[", "\n[tool.loopctl.")
+        .replace("[tool.loopctl.tool.loopctl.", "[tool.loopctl.")
+    )
+    again = load(tmp_path, {}, {})
+    assert (again.json, again.hash) == (loaded.json, loaded.hash)
+    assert load(tmp_path, {"loop.jobs": 2}, {}).hash != loaded.hash
+
+
+def test_a_frozen_copy_that_is_not_understood_is_a_fault() -> None:
+    with pytest.raises(SettingsError, match=r"settings of the run: loop\.new"):
+        from_json(json.dumps({"loop": {"new": 1}}))
+    with pytest.raises(SettingsError):
+        from_json("{")
+
+
+def test_a_mode_has_its_own_values_where_it_names_some(tmp_path: Path) -> None:
+    (tmp_path / "loop.toml").write_text(
+        "[budget]\nloops = 9\n[modes.relay.stall]\nwindow = 5\n[modes.autonomous.budget]\nloops = 3\n"
+    )
+    settings = load(tmp_path, {}, {}).settings
+    relay, autonomous = settings.for_mode(Mode.RELAY), settings.for_mode(Mode.AUTONOMOUS)
+    assert (relay.context.compaction_threshold_events, relay.stall.replan_cap) == (0, 0)
+    assert (relay.stall.window, relay.budget.loops) == (5, 9)
+    assert (autonomous.context.compaction_threshold_events, autonomous.stall.replan_cap) == (6, 4)
+    assert (autonomous.stall.window, autonomous.budget.loops) == (3, 3)
+
+
+def test_the_environment_is_a_copy(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setenv("LOOP_SET_LOOP__JOBS", "6")
+    assert environment()["LOOP_SET_LOOP__JOBS"] == "6"
+    assert load(tmp_path, {}).settings.loop.jobs == 6
+
+
+def test_every_setting_has_a_description() -> None:
+    rows = table()
+    assert len({name for name, _, _ in rows}) == len(rows)
+    assert [name for name, _, description in rows if not description.endswith(".")] == []
