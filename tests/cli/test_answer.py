@@ -24,7 +24,7 @@ Loop = Callable[..., Result]
             Answer("T447.1", "go", {"usd": 2.0, "loops": 9.0}),
         ),
         (["--accept-guesses"], Answer("T447.1", "use OAuth")),
-        (["T447", "--reject"], Answer("T447.1", "rejected")),
+        (["T447", "--reject"], Answer("T447.1", "reject")),
     ],
 )
 def test_an_answer_is_recorded_and_driven(
@@ -125,7 +125,7 @@ def test_one_bad_answer_of_a_file_keeps_all_from_being_recorded(loop: Loop, proj
 def test_an_approval_is_approved(loop: Loop, project: Any) -> None:
     project.asked.append(Decision("T501.1", "T501", "r", DecisionKind.APPROVAL, "Push?"))
     loop("answer", "T501", "--approve")
-    assert project.calls == [("answer", (Answer("T501.1", "approved"),))]
+    assert project.calls == [("answer", (Answer("T501.1", "approve"),))]
 
 
 def test_json_of_an_answer_is_the_run_s_document(loop: Loop) -> None:

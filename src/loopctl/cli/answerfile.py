@@ -15,7 +15,7 @@ from loopctl.report.escape import visible
 _HEAD: Final = """\
 # Answers for `loop answer --file`: fill in `answer`; one that stays empty is left open.
 # Caps of a budget decision may be raised with: budget = { usd = 2.0, loops = 50 }
-# An approval is answered with "approved" or "rejected"; a budget may be "rejected" too.
+# An approval is answered with "approve" or "reject"; a budget may be "reject" too.
 """
 _KEYS: Final = ("id", "answer", "budget")
 

@@ -10,8 +10,8 @@ from loopctl.cli.words import shown, suggestion
 from loopctl.domain import Decision, DecisionKind
 from loopctl.errors import AnswerError, UsageError
 
-APPROVED: Final = "approved"
-REJECTED: Final = "rejected"
+APPROVED: Final = "approve"
+REJECTED: Final = "reject"
 """The answer that leaves a task as it is."""
 
 CAPS: Final = ("usd", "tokens", "loops", "wall_s")

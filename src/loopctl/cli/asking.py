@@ -42,7 +42,7 @@ def _question(decision: Decision) -> str:
     if decision.kind is DecisionKind.APPROVAL:
         lines.append("    answer with: approve or reject")
     if decision.kind is DecisionKind.BUDGET:
-        lines.append("    answer with caps (usd=2 tokens=400000 loops=50 wall_s=7200) or rejected")
+        lines.append("    answer with caps (usd=2 tokens=400000 loops=50 wall_s=7200) or reject")
     if decision.best_guess:
         lines.append(f"    best guess: {decision.best_guess}")
     lines += [f"    {number}. {option}" for number, option in enumerate(decision.options, 1)]

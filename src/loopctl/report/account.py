@@ -22,18 +22,8 @@ from loopctl.report.blocks import (
 from loopctl.report.commands import Commands
 from loopctl.report.decisions import decision_blocks, ordered
 from loopctl.report.summary import RunSummary, TaskSummary
+from loopctl.report.wording import STATUS_WORDS
 from loopctl.verdict import CheckResult, Verdict
-
-STATUS_WORDS: Final = {
-    RunStatus.RUNNING: "under way",
-    RunStatus.COMPLETE: "complete",
-    RunStatus.NEEDS_HUMAN: "decisions needed",
-    RunStatus.STALLED: "ended with tasks that are stuck or blocked",
-    RunStatus.BUDGET_EXHAUSTED: "ended on the run's budget",
-    RunStatus.FAILED: "failed: an internal fault",
-    RunStatus.INTERRUPTED: "interrupted",
-}
-"""How a run stands, in words."""
 
 VERDICT_TONES: Final = {
     Verdict.PASS: Tone.GOOD,

@@ -2,10 +2,12 @@
 
 import shlex
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from loopctl.domain import Decision, DecisionKind
-from loopctl.report.summary import RunSummary, TaskSummary
+
+if TYPE_CHECKING:
+    from loopctl.report.summary import RunSummary, TaskSummary
 
 PLACEHOLDER: Final = '"…"'
 """Stands where the reader has to write an answer."""
@@ -52,12 +54,12 @@ class Commands:
             return self.drive("answer", decision.id, guess)
         return f"{self.drive('answer', decision.id)} {PLACEHOLDER}"
 
-    def review(self, summary: RunSummary) -> str:
+    def review(self, summary: "RunSummary") -> str:
         """Return the ``git log`` that shows what landed."""
         base = self.base_branch or summary.base[:12] or "HEAD"
         where = ("-C", self.directory) if self.directory else ()
         return shlex.join(("git", *where, "log", "-p", f"{base}..{summary.branch}"))
 
-    def recover(self, task: TaskSummary) -> str:
+    def recover(self, task: "TaskSummary") -> str:
         """Return the command that brings the kept tree of ``task`` back as a branch."""
         return self.loop("recover", task.ref, "--branch", f"recovered/{task.id}")

@@ -5,7 +5,6 @@ the questions of the kickoff; then the rest in the order in which they were rais
 """
 
 from collections.abc import Iterable
-from typing import Final
 
 from loopctl.domain import Decision, DecisionKind
 from loopctl.report.blocks import (
@@ -24,13 +23,12 @@ from loopctl.report.blocks import (
 )
 from loopctl.report.commands import Commands
 from loopctl.report.summary import RunSummary
-
-_RANK: Final = {DecisionKind.PREMISE: 0, DecisionKind.KICKOFF: 1}
+from loopctl.report.wording import rank
 
 
 def ordered(decisions: Iterable[Decision]) -> tuple[Decision, ...]:
     """Return the decisions in the order in which a reader should meet them."""
-    return tuple(sorted(decisions, key=lambda decision: _RANK.get(decision.kind, len(_RANK))))
+    return tuple(sorted(decisions, key=rank))
 
 
 def decision_blocks(summary: RunSummary, commands: Commands) -> list[Block]:

@@ -5,8 +5,8 @@ from typing import Any
 
 from loopctl.domain import Prospect, Wait
 from loopctl.records import RunRecord
-from loopctl.report.account import STATUS_WORDS
 from loopctl.report.blocks import Block, Bullets, Heading, Item, Paragraph, plain, quiet, strong
+from loopctl.report.wording import STATUS_WORDS
 
 
 def prospects_blocks(prospects: Sequence[Prospect], waits: Sequence[Wait]) -> list[Block]:

@@ -1,25 +1,30 @@
-"""How the manifest and the newest run stand, as ``loop status`` shows it."""
+"""How the manifest and the newest run stand, as ``loop status`` shows it.
 
-from collections.abc import Mapping, Sequence
+Lines are made here directly, without the blocks of the larger reports, so that it starts fast.
+"""
+
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from loopctl.domain import Decision, RunStatus
-from loopctl.report.account import STATUS_WORDS
-from loopctl.report.blocks import Block, Bullets, Heading, Item, Paragraph, Shell, plain, strong
 from loopctl.report.commands import Commands
-from loopctl.report.decisions import ordered
+from loopctl.report.escape import one_line, visible
+from loopctl.report.wording import STATUS_WORDS, rank
 
 
-def standing_blocks(
-    document: Mapping[str, Any], decisions: Sequence[Decision], commands: Commands
-) -> list[Block]:
-    """Return the document of ``loop status --json`` for a reader."""
-    lines = [_manifest(document), _run(document), *_branch(document, commands)]
-    blocks: list[Block] = [Paragraph((plain(line),)) for line in lines]
-    if decisions:
-        blocks.append(Heading(f"Open decisions ({len(decisions)})"))
-        blocks.append(Bullets(tuple(_decision(one, commands) for one in ordered(decisions))))
-    return blocks
+def standing_text(
+    document: Mapping[str, Any], decisions: Iterable[Decision], commands: Commands
+) -> str:
+    """Return the document of ``loop status --json`` for a reader, and how to answer."""
+    told = (_manifest(document), _run(document), *_branch(document, commands))
+    lines = [visible(line) for line in told]
+    asked = sorted(decisions, key=rank)
+    if asked:
+        lines += ["", f"Open decisions ({len(asked)})"]
+    for one in asked:
+        lines.append(one_line(f"- {one.id} [{one.kind.value}] {one.question}"))
+        lines.append(f"  {visible(commands.answer(one))}")
+    return "".join(f"{line}\n" for line in lines)
 
 
 def _manifest(document: Mapping[str, Any]) -> str:
@@ -50,8 +55,3 @@ def _branch(document: Mapping[str, Any], commands: Commands) -> list[str]:
         f"`{commands.loop('land')}` takes it over where it can be fast-forwarded."
     )
     return [line]
-
-
-def _decision(decision: Decision, commands: Commands) -> Item:
-    line = (strong(decision.id), plain(f" [{decision.kind.value}] {decision.question}"))
-    return Item(line, (Shell(((commands.answer(decision), ""),)),))

@@ -18,7 +18,8 @@ from loopctl.report.blocks import (
     strong,
 )
 from loopctl.report.commands import Commands
-from loopctl.report.summary import TaskSummary, decision_document, task_document
+from loopctl.report.summary import TaskSummary, task_document
+from loopctl.report.wording import decision_document
 
 
 @dataclass(frozen=True, slots=True)

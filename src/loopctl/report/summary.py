@@ -17,6 +17,7 @@ from loopctl.domain import (
     Usage,
     Wait,
 )
+from loopctl.report.wording import decision_document
 from loopctl.verdict import CheckResult, Verdict
 
 SCHEMA: Final = 1
@@ -222,18 +223,6 @@ def _check(result: CheckResult) -> dict[str, Any]:
         "exit": result.exit,
         "vacuous": result.vacuous,
         "tail": result.tail,
-    }
-
-
-def decision_document(decision: Decision) -> dict[str, Any]:
-    """Return a decision as it stands in every JSON document."""
-    return {
-        "id": decision.id,
-        "task": decision.task,
-        "kind": decision.kind.value,
-        "question": decision.question,
-        "best_guess": decision.best_guess,
-        "options": list(decision.options),
     }
 
 

@@ -37,7 +37,7 @@ ALL = (
     decision("T2.1", answer="done long ago"),
     decision("T3.1"),
     decision("T3.2"),
-    decision("T4.1", DecisionKind.APPROVAL, guess="approved"),
+    decision("T4.1", DecisionKind.APPROVAL, guess="approve"),
     decision("T5.1", DecisionKind.BUDGET),
     decision("T6.1"),
 )
@@ -62,7 +62,7 @@ def test_answers_are_found_by_decision_and_by_task() -> None:
         (Given("T6", "x"), "T6.1 is asked no more: T6 has gone on without it"),
         (Given("T1", "  "), "the answer to T1.1 is empty"),
         (Given("T1", "…"), "in place of the three dots"),
-        (Given("T1", "approved"), "T1.1 is no approval"),
+        (Given("T1", "approve"), "T1.1 is no approval"),
         (Given("T4", "perhaps"), "--approve or --reject, not 'perhaps'"),
         (Given("T5", "more"), "T5.1 asks for a budget: --budget usd=2"),
     ],
@@ -87,14 +87,14 @@ def test_all_faults_are_named_before_anything_is_recorded() -> None:
 @pytest.mark.parametrize(
     ("given", "answer"),
     [
-        (Given("T4", "yes"), Answer("T4.1", "approved")),
-        (Given("T4", "Rejected"), Answer("T4.1", "rejected")),
+        (Given("T4", "yes"), Answer("T4.1", "approve")),
+        (Given("T4", "Rejected"), Answer("T4.1", "reject")),
         (
             Given("T5", "usd=2 loops=50"),
             Answer("T5.1", "usd=2 loops=50", {"usd": 2.0, "loops": 50.0}),
         ),
         (Given("T5", "", {"usd": 2.5}), Answer("T5.1", "usd=2.5", {"usd": 2.5})),
-        (Given("T5", "rejected"), Answer("T5.1", "rejected")),
+        (Given("T5", "reject"), Answer("T5.1", "reject")),
         (Given("T1", " keep it\n"), Answer("T1.1", "keep it")),
     ],
 )

@@ -17,6 +17,7 @@ from loopctl.cli.output import emit, emit_document
 
 if TYPE_CHECKING:
     from loopctl.bootstrap import Project
+    from loopctl.domain import Decision, Manifest
 
 
 def status(
@@ -26,21 +27,23 @@ def status(
     directory: Directory = None,
 ) -> None:
     """Show how the tasks, the newest run and the decisions stand."""
-    from loopctl.report.plain import to_plain
-    from loopctl.report.standing import standing_blocks
+    from loopctl.report.standing import standing_text
 
     project = opened(ctx, directory, manifest)
-    document = _document(project)
+    known = manifest_if_any(project)
+    decisions = project.decisions() if known else ()
+    document = _document(project, known, decisions)
     if as_json:
         emit_document(document)
     else:
-        emit(to_plain(standing_blocks(document, project.decisions(), commands_for(project))))
+        emit(standing_text(document, decisions, commands_for(project)))
 
 
-def _document(project: "Project") -> dict[str, Any]:
-    from loopctl.report.summary import decision_document
+def _document(
+    project: "Project", manifest: "Manifest | None", decisions: tuple["Decision", ...]
+) -> dict[str, Any]:
+    from loopctl.report.wording import decision_document
 
-    manifest = manifest_if_any(project)
     counts: dict[str, int] = {}
     for task in manifest.tasks if manifest else ():
         counts[task.status.value] = counts.get(task.status.value, 0) + 1
@@ -54,7 +57,7 @@ def _document(project: "Project") -> dict[str, Any]:
         "tasks": counts,
         "owner": {"pid": owner[0], "run_id": owner[1]} if owner else None,
         "run": {"run_id": runs[0].id, "status": runs[0].status.value} if runs else None,
-        "decisions": [decision_document(one) for one in project.decisions()],
+        "decisions": [decision_document(one) for one in decisions],
         "branch": {
             "name": branch,
             "commit": branch_commit(project.checkout, branch) or None,
