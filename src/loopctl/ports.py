@@ -432,6 +432,11 @@ class ManifestFile(Protocol):
         """Where it is."""
         ...
 
+    @property
+    def refusal(self) -> str:
+        """Why the last :meth:`write_status` returned False, one line; else empty."""
+        ...
+
     def load(self) -> Manifest:
         """Return what the file holds now.
 

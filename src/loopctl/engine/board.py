@@ -10,7 +10,7 @@ from typing import Final
 
 from loopctl.domain import Manifest, TaskId, TaskStatus
 from loopctl.engine.transitions import Signal, advance
-from loopctl.errors import ManifestError, UserError
+from loopctl.errors import ManifestError
 from loopctl.events import Noticed, StatusChanged
 from loopctl.ports import Emit, ManifestFile
 
@@ -36,6 +36,7 @@ class Board:
         self._listed = {task.id for task in manifest.tasks}
         self._statuses = {task.id: task.status for task in manifest.tasks}
         self._held: dict[TaskId, TaskStatus] = {}
+        self._refusals: dict[TaskId, str] = {}
         self._working: set[TaskId] = set()
         self._stamp = self._look()
 
@@ -75,14 +76,10 @@ class Board:
         """Write the statuses that the file does not hold yet; what it cannot take is kept."""
         is_as_read = self._look() == self._stamp
         for task_id, status in list(self._held.items()):
-            try:
-                is_written = self._file.write_status(task_id, status)
-            except UserError as exc:
-                self._emit(Noticed(task=task_id, text=f"{exc}; its status {status} is held back"))
-                return
-            if not is_written:
-                return
-            del self._held[task_id]
+            if self._file.write_status(task_id, status):
+                del self._held[task_id]
+            else:
+                self._refusals[task_id] = self._file.refusal
         if is_as_read:
             self._stamp = self._look()
 
@@ -110,7 +107,7 @@ class Board:
         """Write what was held back; what still cannot be written is said."""
         self.flush()
         for task_id, status in self._held.items():
-            why = "the manifest cannot be written now" if task_id in self else _MOVED_OUT
+            why = self._refusals[task_id] if task_id in self else _MOVED_OUT
             self._emit(Noticed(task=task_id, text=f"status {status} was not written: {why}"))
 
     def _look(self) -> _Stamp | None:

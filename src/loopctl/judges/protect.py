@@ -4,6 +4,7 @@
   below a protected folder is welcome, for it only adds a check.
 * Files that configure tests, types, lint or coverage, and those that Python runs or reads at its
   start, are protected anywhere, new ones too. Their names are compared without case.
+* A new file may not have the name of a module by which pytest itself is loaded.
 * Files with many masters are compared by their parts (``sections.py``).
 * ``may_edit`` lifts all of that. It never lifts ``loop.toml``, ``[tool.loopctl]`` and the manifest.
 """
@@ -38,6 +39,9 @@ _FOLDER: Final = re.compile(
     r"(site|user)customize(\..*)? | .*\.(egg|dist)-info | \.venv | node_modules | \.cargo",
     re.VERBOSE,
 )
+
+_SHADOW: Final = re.compile(r"(pytest|_pytest|pluggy|loopctl_pytest_report)(\..*)?")
+"""What Python would import from the project in the place of pytest, or of our own plugin."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +94,8 @@ class Surface:
             return "configures tests, types, lint or coverage, and is protected anywhere"
         if any(_FOLDER.fullmatch(part) for part in parts):
             return "is read or run by the tools that judge, and is protected anywhere"
+        if change.old_mode == GONE and any(_SHADOW.fullmatch(part) for part in parts):
+            return "could be imported in the place of pytest or of a plugin of it"
         is_new_file = change.old_mode == GONE and change.new_mode in FILE_MODES
         for glob in self.protect:
             found = match(glob, change.path)

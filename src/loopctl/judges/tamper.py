@@ -5,7 +5,7 @@ at the base; must have skipped and xfailed no more; must have run all that it co
 not have counted a failure that the base has not.
 """
 
-from loopctl.domain import CheckResult, TestCounts
+from loopctl.domain import CheckResult, TestCounts, Verdict
 from loopctl.judges.pytest_report import Account
 from loopctl.judges.shellwords import is_only_pytest, runs_pytest
 
@@ -64,6 +64,8 @@ def baseline_refusal(found: CheckResult, account: Account, base: CheckResult) ->
     The red tests are known to be red at the base.
     """
     rule = 'baseline = "no-new-failures" does not help'
+    if base.verdict is not Verdict.FAIL:
+        return f"{rule}: the base could not be judged"
     if account.counts is None or base.counts is None or not account.is_whole:
         return f"{rule}: only pytest reports single tests here"
     if not is_only_pytest(found.command):

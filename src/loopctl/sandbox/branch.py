@@ -1,12 +1,14 @@
 """The integration branch in the user's repository: read, moved by compare-and-swap, landed."""
 
 import contextlib
-from collections.abc import Callable, Iterable
+import os
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from loopctl.domain import Sha, TaskId
 from loopctl.errors import GitError, LandingRefusedError, RepositoryError
 from loopctl.ports import Landed
+from loopctl.sandbox.files import write_if_changed
 from loopctl.sandbox.git import COMMITTER_EMAIL, Git
 from loopctl.sandbox.objects import Objects, copy_objects
 
@@ -24,17 +26,25 @@ class IntegrationBranch:
         users: git on the user's repository, its common folder.
         objects: The harness's own objects.
         name: Without ``refs/heads/``.
+        marker: A file that exists while the branch is being moved, and names the lock on it.
         sync: Brings the user's branches into the harness's own repository.
     """
 
     def __init__(
-        self, own: Git, users: Git, objects: Objects, name: str, sync: Callable[[], None]
+        self,
+        own: Git,
+        users: Git,
+        objects: Objects,
+        name: str,
+        marker: Path,
+        sync: Callable[[], None],
     ) -> None:
         self._own = own
         self._users = users
         self._objects = objects
         self.name = name
         self._ref = f"refs/heads/{name}"
+        self._marker = marker
         self._sync = sync
 
     def tip(self) -> Sha | None:
@@ -200,7 +210,8 @@ class IntegrationBranch:
     def _swap(self, new: Sha, old: Sha | None) -> None:
         expected = old or "0" * len(new)
         args = ("update-ref", "--no-deref", "-m", "loop: landed", self._ref, new, expected)
-        result = self._users.run(*args)
+        with self._marked():
+            result = self._users.run(*args)
         if result.returncode == 0:
             return
         now = self.tip()
@@ -220,8 +231,17 @@ class IntegrationBranch:
         """
         if place := self._checked_out():
             raise LandingRefusedError(f"{self.name} is checked out in {place}; it stays")
-        if self._users.run("update-ref", "--no-deref", "-d", self._ref, tip).returncode != 0:
+        with self._marked():
+            gone = self._users.run("update-ref", "--no-deref", "-d", self._ref, tip)
+        if gone.returncode != 0:
             raise self._moved(self.tip(), tip)
+
+    @contextlib.contextmanager
+    def _marked(self) -> Iterator[None]:
+        """Note which lock is ours in the user's repository, should a kill leave it there."""
+        write_if_changed(self._marker, os.fsencode(f"{self._users.git_dir}/{self._ref}.lock"))
+        yield
+        self._marker.unlink(missing_ok=True)
 
     def _moved(self, now: Sha | None, old: Sha | None) -> LandingRefusedError:
         found = f"at {now[:10]}" if now else "missing"

@@ -158,6 +158,7 @@ class Git:
         self,
         *args: str | bytes,
         stdin: bytes | Path | None = None,
+        output: Path | None = None,
         cwd: Path | None = None,
         timeout_s: float = _TIMEOUT_S,
         max_output_bytes: int = MAX_OUTPUT_BYTES,
@@ -176,6 +177,7 @@ class Git:
             env=self._environment(),
             timeout_s=timeout_s,
             stdin=stdin,
+            output=output,
             max_output_bytes=max_output_bytes,
             is_trusted=True,
         )
@@ -183,13 +185,20 @@ class Git:
             raise MachineError("git is missing; install git 2.34 or newer")
         return result
 
-    def ask(self, *args: str | bytes, stdin: bytes | Path | None = None) -> bytes:
+    def ask(
+        self,
+        *args: str | bytes,
+        stdin: bytes | Path | None = None,
+        output: Path | None = None,
+    ) -> bytes:
         """Return what a git command that must succeed has said, all of it.
+
+        What goes to the file ``output`` is not returned.
 
         Raises:
             GitError: It did not succeed.
         """
-        result = self.run(*args, stdin=stdin)
+        result = self.run(*args, stdin=stdin, output=output)
         if result.returncode != 0 or result.truncated:
             raise self.error(args, result)
         return result.stdout

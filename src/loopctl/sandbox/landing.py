@@ -65,7 +65,9 @@ def fast_forward(
     _refuse_filtered(own, old, tip, name)
     count = int(own.line("rev-list", "--count", f"{old}..{tip}"))
     users = own.on_users(checkout.git_dir, checkout.root)
-    users = users.having(*file_settings(users, env), GIT_REFLOG_ACTION="loop land")
+    users = users.having(
+        *file_settings(users, env), GIT_REFLOG_ACTION="loop land", **_no_filters(users)
+    )
     result = users.run(
         *("merge", "--ff-only", "--no-stat", "--no-autostash", "--no-verify-signatures"),
         *("--no-overwrite-ignore", "--quiet", tip),
@@ -85,6 +87,21 @@ def file_settings(users: Git, env: Mapping[str, str]) -> tuple[str, ...]:
     records = found.stdout.decode(errors="surrogateescape").split("\0")
     pairs = (record.partition("\n") for record in records if record)
     return tuple(f"{key}={value}" if mark else key for key, mark, value in pairs)
+
+
+def _no_filters(users: Git) -> dict[str, str]:
+    """Return variables that empty every filter of the repository's own configuration.
+
+    No file that changes has one, but git may look at others again to see whether they changed.
+    """
+    found = users.run("config", "--null", "--name-only", "--get-regexp", r"^filter\.")
+    names = sorted(set(filter(None, found.stdout.decode(errors="surrogateescape").split("\0"))))
+    variables = {"GIT_CONFIG_COUNT": str(len(names))}
+    for number, name in enumerate(names):
+        variables[f"GIT_CONFIG_KEY_{number}"] = name
+        is_flag = name.endswith(".required")
+        variables[f"GIT_CONFIG_VALUE_{number}"] = "false" if is_flag else ""
+    return variables
 
 
 def _refuse_state(checkout: Checkout, objects: Objects, tip: Sha, name: str) -> None:

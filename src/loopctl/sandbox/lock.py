@@ -2,6 +2,7 @@
 
 import fcntl
 import os
+import weakref
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -19,3 +20,23 @@ def locked(path: Path) -> Iterator[None]:
         yield
     finally:
         os.close(descriptor)
+
+
+class Presence:
+    """Says to other processes that this one uses a folder; they see it end, however it ends."""
+
+    def __init__(self, path: Path) -> None:
+        self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        weakref.finalize(self, os.close, self._descriptor)
+
+    def is_alone(self) -> bool:
+        """Return whether nobody else is there; nobody comes before :meth:`join` is called."""
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def join(self) -> None:
+        """Be there, together with others."""
+        fcntl.flock(self._descriptor, fcntl.LOCK_SH)

@@ -144,9 +144,10 @@ def copy_objects(source: Git, target: Git, wanted: Iterable[str], known: Iterabl
     with tempfile.TemporaryDirectory(prefix="loop-") as folder:
         lines = [*wanted, *(f"^{name}" for name in known)]
         text = "".join(f"{line}\n" for line in lines).encode()
-        pack = f"{folder}/pack"
-        name = source.line("pack-objects", "--revs", "--quiet", pack, stdin=text)
-        target.ask("unpack-objects", "-q", "--strict", stdin=Path(f"{pack}-{name}.pack"))
+        pack = Path(folder, "pack")
+        # By its output and not by a file's name, which git can rename within one disk only.
+        source.ask("pack-objects", "--revs", "--quiet", "--stdout", stdin=text, output=pack)
+        target.ask("unpack-objects", "-q", "--strict", stdin=pack)
 
 
 def _diff_tree(*how: str) -> tuple[str, ...]:

@@ -5,6 +5,7 @@ counts is made under another name and renamed.
 """
 
 import contextlib
+import os
 import shutil
 import tempfile
 from collections.abc import Mapping
@@ -16,7 +17,7 @@ from loopctl.sandbox import environment, proctree
 from loopctl.sandbox.checkout import Checkout, trusted_folders
 from loopctl.sandbox.files import remove_tree, write_if_changed
 from loopctl.sandbox.git import Git, global_config_text
-from loopctl.sandbox.lock import locked
+from loopctl.sandbox.lock import Presence, locked
 
 USER_HEAD = "refs/user/HEAD"
 _SHA256_DIGITS = 64
@@ -78,6 +79,11 @@ class Layout:
         """Held while a worktree is added or removed."""
         return self.root / "worktrees.lock"
 
+    @property
+    def landing(self) -> Path:
+        """Exists while a branch of the user's is being moved; names its lock."""
+        return self.root / "landing"
+
     def admin(self, name: str) -> Path:
         """Return git's own folder for a worktree."""
         return self.git_dir / "worktrees" / name
@@ -85,8 +91,10 @@ class Layout:
 
 def set_up(
     layout: Layout, checkout: Checkout, git: Git, share: tuple[str, ...], env: Mapping[str, str]
-) -> None:
+) -> Presence:
     """Make what is not there yet, and renew what may have changed.
+
+    Where no other harness uses the folder, what a killed one has left locked is unlocked.
 
     Args:
         layout: Where to make it.
@@ -95,11 +103,15 @@ def set_up(
         share: Folders of the checkout that worktrees see; no part of any diff.
         env: The caller's environment.
 
+    Returns:
+        What tells other processes that this one uses the folder; to be held on to.
+
     Raises:
         RepositoryError: The user's repository cannot be cloned; says why.
     """
     layout.root.mkdir(mode=0o700, parents=True, exist_ok=True)
     layout.root.chmod(0o700)
+    presence = Presence(layout.root / "presence.lock")
     with locked(layout.root / "setup.lock"):
         write_if_changed(
             layout.global_config,
@@ -112,10 +124,25 @@ def set_up(
         _configure(layout, checkout, git, share, env)
         for folder in (layout.worktrees, layout.indexes, layout.exchange, layout.trash):
             folder.mkdir(mode=0o700, exist_ok=True)
-        for left in layout.trash.iterdir():
-            remove_tree(left)
         environment.write_shim(layout.shim)
-    proctree.end_strays()
+        if presence.is_alone():
+            proctree.end_strays()
+            _unlock(layout)
+            for left in layout.trash.iterdir():
+                remove_tree(left)
+        presence.join()
+    return presence
+
+
+def _unlock(layout: Layout) -> None:
+    """Remove the locks of git calls that were killed together with their harness."""
+    for pattern in ("*.lock", "refs/**/*.lock"):
+        for lock in layout.git_dir.glob(pattern):
+            lock.unlink(missing_ok=True)
+    with contextlib.suppress(FileNotFoundError):
+        # The one lock of ours in the user's repository: on the branch that was being moved.
+        Path(os.fsdecode(layout.landing.read_bytes())).unlink(missing_ok=True)
+        layout.landing.unlink()
 
 
 def _mark(layout: Layout, git: Git) -> None:

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import IO
+from typing import IO, Self
 
 from loopctl.domain import ExecResult
 from loopctl.errors import CancelledError, SandboxError
@@ -78,6 +78,7 @@ def run(
     env: Mapping[str, str],
     timeout_s: float,
     stdin: bytes | Path | None = None,
+    output: Path | None = None,
     max_output_bytes: int = MAX_OUTPUT_BYTES,
     merge_stderr: bool = False,
     cancel: threading.Event | None = None,
@@ -91,6 +92,8 @@ def run(
         env: Its whole environment, but for the tag that its descendants are found by.
         timeout_s: After this many seconds its group gets SIGTERM and two seconds later SIGKILL.
         stdin: What it may read, or a file with it; nothing where ``None``.
+        output: A file that takes its standard output instead; never for a command of a worker, which
+            could open it anew and read what others have written.
         max_output_bytes: Of each stream, head and tail.
         merge_stderr: Standard error goes where standard output goes.
         cancel: Ends it when set.
@@ -106,7 +109,8 @@ def run(
     begun = time.monotonic()
     tag = None if is_trusted else proctree.claim()
     try:
-        started = _start(argv, cwd, proctree.tagged(dict(env), tag), stdin, merge_stderr)
+        with _Streams(stdin, output, merge_stderr=merge_stderr) as streams:
+            started = _start(argv, cwd, proctree.tagged(dict(env), tag), streams)
     except BaseException:
         proctree.release(tag)
         raise
@@ -123,29 +127,39 @@ def run(
     return child.result(begun, timed_out=ended_by == "timeout")
 
 
+class _Streams:
+    """What a process is given as its standard streams; files are open while it starts."""
+
+    def __init__(
+        self, stdin: bytes | Path | None, output: Path | None, *, merge_stderr: bool
+    ) -> None:
+        self.stdin: int | IO[bytes] = subprocess.DEVNULL if stdin is None else subprocess.PIPE
+        self.stdout: int | IO[bytes] = subprocess.PIPE
+        self.stderr = subprocess.STDOUT if merge_stderr else subprocess.PIPE
+        self._files = contextlib.ExitStack()
+        if isinstance(stdin, Path):
+            self.stdin = self._files.enter_context(stdin.open("rb"))
+        if output is not None:
+            self.stdout = self._files.enter_context(output.open("wb"))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._files.close()
+
+    def unstarted(self, returncode: int, message: str) -> ExecResult:
+        """Return the result of a process that could not be started."""
+        text = f"loop: {message}\n".encode(errors="replace")
+        is_merged = self.stderr == subprocess.STDOUT
+        return ExecResult(returncode, *((text, b"") if is_merged else (b"", text)))
+
+
 def _start(
-    argv: Sequence[str | bytes],
-    cwd: Path,
-    env: dict[str, str],
-    stdin: bytes | Path | None,
-    merge_stderr: bool,  # noqa: FBT001 - private, called once
+    argv: Sequence[str | bytes], cwd: Path, env: dict[str, str], streams: _Streams
 ) -> "subprocess.Popen[bytes] | ExecResult":
     if not cwd.is_dir():
         raise SandboxError(f"the folder {cwd} is gone")
-    if isinstance(stdin, Path):
-        with stdin.open("rb") as file:
-            return _spawn(argv, cwd, env, file, merge_stderr)
-    source = subprocess.DEVNULL if stdin is None else subprocess.PIPE
-    return _spawn(argv, cwd, env, source, merge_stderr)
-
-
-def _spawn(
-    argv: Sequence[str | bytes],
-    cwd: Path,
-    env: dict[str, str],
-    source: int | IO[bytes],
-    merge_stderr: bool,  # noqa: FBT001 - private
-) -> "subprocess.Popen[bytes] | ExecResult":
     name = os.fsdecode(argv[0])
     try:
         with proctree.adoption() as adopt:
@@ -153,27 +167,22 @@ def _spawn(
                 argv,
                 cwd=cwd,
                 env=env,
-                stdin=source,
-                stdout=subprocess.PIPE,
-                stderr=subprocess.STDOUT if merge_stderr else subprocess.PIPE,
+                stdin=streams.stdin,
+                stdout=streams.stdout,
+                stderr=streams.stderr,
                 bufsize=0,
                 start_new_session=True,
             )
             adopt(child.pid)
     except (FileNotFoundError, NotADirectoryError):
-        return _unstarted(NOT_FOUND, f"{name}: not found", merge_stderr=merge_stderr)
+        return streams.unstarted(NOT_FOUND, f"{name}: not found")
     except (PermissionError, ValueError) as error:
-        return _unstarted(NOT_EXECUTABLE, f"{name}: {error}", merge_stderr=merge_stderr)
+        return streams.unstarted(NOT_EXECUTABLE, f"{name}: {error}")
     except OSError as error:
         if error.errno not in {errno.ENOEXEC, errno.E2BIG, errno.ELOOP, errno.ENAMETOOLONG}:
             raise SandboxError(f"{name} could not be started: {error.strerror}") from error
-        return _unstarted(NOT_EXECUTABLE, f"{name}: {error.strerror}", merge_stderr=merge_stderr)
+        return streams.unstarted(NOT_EXECUTABLE, f"{name}: {error.strerror}")
     return child
-
-
-def _unstarted(returncode: int, message: str, *, merge_stderr: bool) -> ExecResult:
-    text = f"loop: {message}\n".encode(errors="replace")
-    return ExecResult(returncode, *((text, b"") if merge_stderr else (b"", text)))
 
 
 class _Child:
@@ -190,7 +199,10 @@ class _Child:
                 os.set_blocking(pipe.fileno(), False)
                 self._selector.register(pipe, selectors.EVENT_READ)
                 self._outputs[pipe.fileno()] = BoundedOutput(limit)
-        self._streams = tuple(self._outputs.values())
+        self._streams = [
+            None if pipe is None else self._outputs[pipe.fileno()]
+            for pipe in (popen.stdout, popen.stderr)
+        ]
         if popen.stdin is not None:
             os.set_blocking(popen.stdin.fileno(), False)
             self._selector.register(popen.stdin, selectors.EVENT_WRITE)
@@ -240,14 +252,16 @@ class _Child:
 
     def result(self, begun: float, *, timed_out: bool) -> ExecResult:
         """Return how it ended."""
-        values = [stream.value() for stream in self._streams]
+        # Before their values are taken, which cuts them.
+        is_truncated = any(stream.is_truncated for stream in self._streams if stream)
+        stdout, stderr = (stream.value() if stream else b"" for stream in self._streams)
         return ExecResult(
             returncode=self._popen.returncode,
-            stdout=values[0],
-            stderr=values[1] if len(values) > 1 else b"",
+            stdout=stdout,
+            stderr=stderr,
             duration_ms=int((time.monotonic() - begun) * 1000),
             timed_out=timed_out,
-            truncated=any(stream.is_truncated for stream in self._streams),
+            truncated=is_truncated,
         )
 
     def _terminate(self) -> None:

@@ -6,18 +6,18 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from loopctl.domain import Change, Sha
-from loopctl.errors import GitError, RepositoryError, SandboxError
+from loopctl.errors import RepositoryError, SandboxError
 from loopctl.ports import Carried, Confinement, Landed
 from loopctl.sandbox.branch import IntegrationBranch
 from loopctl.sandbox.checkout import Checkout, inspect
 from loopctl.sandbox.confine import Unconfined
-from loopctl.sandbox.files import disk_errors
 from loopctl.sandbox.git import Git
 from loopctl.sandbox.landing import FastForward, fast_forward
+from loopctl.sandbox.mirror import Mirror
 from loopctl.sandbox.objects import KEPT, Objects
-from loopctl.sandbox.owned import USER_HEAD, Layout, config_text, set_up
+from loopctl.sandbox.owned import USER_HEAD, Layout, config_text
 from loopctl.sandbox.wip import CheckoutFiles, Uncommitted
-from loopctl.sandbox.worktree import Surroundings, Worktree, git_words
+from loopctl.sandbox.worktree import Surroundings, Worktree
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 
@@ -58,12 +58,16 @@ class OwnedRepository:
         self._env = env
         self._layout = Layout(local)
         self._checkout = inspect(checkout, path)
-        self._share = share
-        self._plain = Git(path, self._layout.global_config)
-        self._own = self._plain.at(self._layout.git_dir).keeping(config_text(self._checkout.head))
-        self._users = self._plain.on_users(self._checkout.common_dir)
+        plain = Git(path, self._layout.global_config)
+        self._own = plain.at(self._layout.git_dir).keeping(config_text(self._checkout.head))
+        self._users = plain.on_users(self._checkout.common_dir)
         self._objects = Objects(self._own, local)
-        self._branch = IntegrationBranch(self._own, self._users, self._objects, branch, self.sync)
+        self._mirror = Mirror(
+            self._layout, self._checkout, git=plain, own=self._own, share=share, env=env
+        )
+        self._branch = IntegrationBranch(
+            self._own, self._users, self._objects, branch, self._layout.landing, self._mirror.sync
+        )
         self._around = Surroundings(
             layout=self._layout,
             checkout=checkout,
@@ -73,7 +77,6 @@ class OwnedRepository:
             confinement=confinement or Unconfined(),
             cancel=cancel,
         )
-        self._is_set_up = False
 
     @property
     def checkout(self) -> Checkout:
@@ -82,23 +85,7 @@ class OwnedRepository:
 
     def sync(self) -> None:
         """Fetch the user's branches and tags into the harness's own repository."""
-        if not self._is_set_up:
-            with disk_errors(f"{self._layout.root} could not be set up"):
-                set_up(self._layout, self._checkout, self._plain, self._share, self._env)
-            self._is_set_up = True
-        # A worker may have switched its worktree to a branch, which git would not fetch into.
-        args = (
-            *("fetch", "--quiet", "--prune", "--no-tags", "--no-write-fetch-head"),
-            *("--no-auto-maintenance", "--no-recurse-submodules", "--update-head-ok"),
-            *("--update-shallow", "--upload-pack=git-upload-pack", str(self._checkout.root)),
-            *("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*", f"+HEAD:{USER_HEAD}"),
-        )
-        try:
-            self._own.having("transfer.fsckObjects=false").ask(*args)
-        except GitError as error:
-            raise RepositoryError(
-                f"{self._checkout.root} could not be read: {git_words(error)}"
-            ) from error
+        self._mirror.sync()
 
     def head(self) -> Sha:
         """Return the commit of the user's HEAD as of the last :meth:`sync`."""

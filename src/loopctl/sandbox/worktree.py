@@ -179,6 +179,8 @@ class Worktree:
     def _stage(self) -> Survey:
         """Put the files as they are into the private index."""
         self._require()
+        # Nobody else uses this index: a lock on it is of a git that was killed.
+        self._index.with_name(f"{self._name}.lock").unlink(missing_ok=True)
         found = survey(self.workdir)
         if found.nested and (path := self._forbidden(found.nested)):
             raise SandboxError(
@@ -220,13 +222,12 @@ class Worktree:
     def _add(self) -> None:
         layout = self._around.layout
         # git itself fails now and then when worktrees are added or pruned at the same time.
-        with locked(layout.worktree_lock):
-            left = self._discard()
+        with contextlib.ExitStack() as outside, locked(layout.worktree_lock):
+            outside.callback(remove_tree, self._discard())
             self._around.git.ask(
                 *("worktree", "add", "--quiet", "--no-checkout", "--detach"),
                 *(str(self.workdir), self._base),
             )
-        remove_tree(left)
 
     def _discard(self) -> Path:
         """Move all that there is of this name out of the way, in the lock; return where it is."""

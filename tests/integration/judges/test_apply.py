@@ -90,6 +90,13 @@ CHANGES = {
     "coverage": ({".coveragerc": ""}, [], "100644", "protected anywhere"),
     "plugin of a distribution": ({"x.egg-info/entry_points.txt": ""}, [], "100644", "anywhere"),
     "tool in .venv": ({".venv/bin/mypy": ""}, [], "100755", "protected anywhere"),
+    "own plugin shadowed": (
+        {"loopctl_pytest_report.py": ""},
+        [],
+        "100644",
+        "in the place of pytest",
+    ),
+    "pytest shadowed": ({"src/_pytest/runner.py": ""}, [], "100644", "in the place of pytest"),
     "workflow": ({".github/workflows/x.yml": ""}, [], "100644", ""),
     "tsconfig": ({"tsconfig.json": "{}"}, [], "100644", "protected anywhere"),
     "loop.toml": ({"loop.toml": ""}, [], "100644", "loop's own settings"),

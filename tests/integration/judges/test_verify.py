@@ -175,6 +175,14 @@ def test_asked_to_stop_the_gate_leaves_no_checkout(bench: Any) -> None:
     assert bench.checkouts() == []
 
 
+def test_command_that_removes_its_own_checkout_breaks_nothing(bench: Any) -> None:
+    bench.start({"word": ""})
+    gate = bench.gate(setup_cmd='rm -rf "$PWD"')
+    assert _last(bench.judge(bench.tree({"a": ""}), "true", gate=gate)) == ENVIRONMENT
+    result = bench.judge(bench.tree({"a": ""}), 'rm -rf "$PWD"; exit 1')
+    assert _last(result) == PRE_EXISTING
+
+
 def test_broken_git_is_unknown_and_no_exception(bench: Any) -> None:
     bench.start({"word": ""})
     result = bench.judge("f" * 40, "true")

@@ -1,5 +1,6 @@
 import os
 import subprocess
+import tempfile
 import threading
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -43,6 +44,13 @@ class Users:
         checkout = root or self.root
         chosen = {"branch": "loop/integration", "env": self.env, "cancel": self.cancel, **options}
         return OwnedRepository(checkout, checkout / ".local", **chosen)  # type: ignore[arg-type]
+
+
+@pytest.fixture(autouse=True)
+def _temporary_files_go_with_the_test(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "tmp"
+    folder.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
 
 
 @pytest.fixture
