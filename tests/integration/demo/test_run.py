@@ -56,6 +56,19 @@ def test_each_task_ends_as_its_comment_says(first: tuple[Path, int, list[AnyEven
     assert (stuck.axis, stuck.reason, stuck.steps) == ("stall", "no_progress", 3)
 
 
+def test_files_of_the_run_are_those_that_the_docs_list(
+    first: tuple[Path, int, list[AnyEvent]],
+) -> None:
+    folder, _, _ = first
+    page = (Path(__file__).parents[3] / "docs/reference/run-files.md").read_text(encoding="utf-8")
+    local = folder / ".local"
+    [run] = (local / "runs").iterdir()
+    found = {f"{path.name}/" if path.is_dir() else path.name for path in local.iterdir()}
+    found |= {path.name for path in run.iterdir()}
+    assert {"git/", "loop.db", "events.jsonl", "context.md"} <= found
+    assert [name for name in sorted(found) if f"`{name}" not in page] == []
+
+
 def test_answer_then_mending_the_stuck_task_meets_the_goal_and_lands(
     first: tuple[Path, int, list[AnyEvent]], git_in: Callable[[Path], Git]
 ) -> None:
