@@ -3,13 +3,20 @@
 A test compares the pages with what this makes, so that they cannot fall behind.
 """
 
+from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
 from loopctl import settings
+from loopctl.cli import reference
+from loopctl.domain import TaskStatus
+from loopctl.engine.transitions import TRANSITIONS
 from loopctl.manifest import keys
 
 REFERENCE = Path(__file__).parent / "reference"
+ENGINE = Path(__file__).parent / "design" / "engine.md"
+BEGIN = "<!-- states: begin -->"
+END = "<!-- states: end -->"
 NOTE = "<!-- Made by docs/generate.py; change the code it is made from. -->\n"
 TIERS = ("cheap", "standard", "premium", "embed")
 
@@ -86,11 +93,41 @@ def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
     )
 
 
+def engine_page() -> str:
+    """Return ``design/engine.md`` with the state diagram as the table draws it."""
+    page = ENGINE.read_text(encoding="utf-8")
+    before, _, rest = page.partition(BEGIN)
+    _, _, after = rest.partition(END)
+    return f"{before}{BEGIN}\n{state_diagram()}{END}{after}"
+
+
+def state_diagram() -> str:
+    """Return ``engine/transitions.py`` as a mermaid block: an arrow for each pair of statuses."""
+    arrows: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for state in TaskStatus:
+        for signal, target in TRANSITIONS.get(state, {}).items():
+            arrows[_name(state), _name(target)].append(signal.value)
+    lines = ["```mermaid", "stateDiagram-v2"]
+    lines += [f'    state "{state}" as {_name(state)}' for state in TaskStatus if "-" in state]
+    lines += ["    [*] --> backlog", "    [*] --> todo"]
+    lines += [f"    {old} --> {new}: {', '.join(by)}" for (old, new), by in arrows.items()]
+    return "\n".join([*lines, "```", ""])
+
+
+def _name(state: TaskStatus) -> str:
+    return state.value.replace("-", "_")
+
+
 def main() -> None:
     """Write the pages."""
     REFERENCE.mkdir(exist_ok=True)
-    for name, text in (("settings.md", settings_page()), ("manifest.md", manifest_page())):
-        (REFERENCE / name).write_text(text, encoding="utf-8")
+    for path, text in (
+        (REFERENCE / "settings.md", settings_page()),
+        (REFERENCE / "manifest.md", manifest_page()),
+        (REFERENCE / "cli.md", reference.render()),
+        (ENGINE, engine_page()),
+    ):
+        path.write_text(text, encoding="utf-8")
 
 
 if __name__ == "__main__":

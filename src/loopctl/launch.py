@@ -31,6 +31,7 @@ from loopctl.domain import (
 )
 from loopctl.engine import answers as answering
 from loopctl.engine import naming
+from loopctl.engine.landing import key_of_kept
 from loopctl.engine.run import Beginning
 from loopctl.errors import LoopctlError, UsageError
 from loopctl.events import AnyEvent, Noticed, RunEnded
@@ -45,6 +46,9 @@ from loopctl.store.stores import Stores
 
 _SEVERITY: Final = (0, 4, 3, 5, 2, 1, 130)
 """Exit codes in the order in which they count, the last one first."""
+
+_REF_DEPTH: Final = 4
+"""Slashes in ``refs/loop/RUN/TASK/CANDIDATE``."""
 
 _UNENDED: Final = frozenset({RunStatus.RUNNING, RunStatus.INTERRUPTED})
 
@@ -175,9 +179,10 @@ class Launch:
         """Return the kept refs, their commits, and whether the same result has landed."""
         repository = open_repository(self._place, self._place.settings)
         repository.sync()
-        landed = {(entry.run_id, naming.part(entry.task)) for entry in repository.landings()}
+        landed = {entry.key for entry in repository.landings()}
+        trees = repository.kept_trees()
         return tuple(
-            (ref, commit, tuple(ref.split("/")[2:4]) in landed)
+            (ref, commit, _landing_key(ref, *trees[ref]) in landed)
             for ref, commit in repository.kept().items()
         )
 
@@ -388,3 +393,7 @@ def _chosen(records: Sequence[RunRecord], run_id: str | None) -> RunRecord:
         known = ", ".join(record.id for record in records[:3]) or "none"
         raise UsageError(f"there is no run {run_id}; the newest: {known}")
     return found
+
+
+def _landing_key(ref: str, tree: str, base: Sha) -> str:
+    return key_of_kept(ref, base, tree) if ref.count("/") == _REF_DEPTH else ""

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from loopctl.domain import Change, Sha, Task
+from loopctl.engine import naming
 from loopctl.engine.work import Ended, Tools
 from loopctl.events import GateFinished, TaskLanded
 from loopctl.records import Candidate
@@ -64,7 +65,7 @@ class Landing:
                 return Returned(tree=gate.tree or None, observation=self._tools.describe(gate))
         repository = self._tools.repository
         changes = repository.changes(repository.tree_of(self._head), gate.tree)
-        key = landing_key(self._run_id, task, ended)
+        key = landing_key(self._run_id, task.id, ended.candidate, ended.base, ended.tree)
         commit = repository.commit(gate.tree, self._head, self._message(task, gate, key))
         repository.advance(commit, self._tip)
         self._head = self._tip = commit
@@ -115,8 +116,17 @@ class Landing:
         return landed
 
 
-def landing_key(run_id: str, task: Task, ended: Ended) -> str:
-    """Return the same key for every attempt to land the same result of the same run."""
-    fields = (run_id, task.id, ended.candidate, ended.base, ended.tree)
-    text = "".join(f"{len(part.encode())}:{part}" for part in fields)
+def landing_key(run_id: str, task: str, candidate: str, base: str, tree: str) -> str:
+    """Return the same key for every attempt to land the same result of the same run.
+
+    It can be told from the ref that keeps the result: names are taken as they stand there.
+    """
+    fields = (run_id, naming.part(task), naming.part(candidate), base, tree)
+    text = "".join(f"{len(field)}:{field}" for field in fields)
     return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def key_of_kept(ref: str, base: str, tree: str) -> str:
+    """Return the key with which the result that ``ref`` keeps would have landed."""
+    run_id, task, candidate = ref.removeprefix("refs/loop/").split("/")
+    return landing_key(run_id, naming.unpart(task), naming.unpart(candidate), base, tree)

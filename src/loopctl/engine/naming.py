@@ -3,6 +3,7 @@
 import hashlib
 import re
 import secrets
+import urllib.parse
 from datetime import datetime
 from typing import Final
 
@@ -21,6 +22,11 @@ def run_id(moment: datetime) -> str:
 def part(name: str) -> str:
     """Return ``name`` as one component of a ref or a folder; different names stay different."""
     return _UNSAFE.sub(lambda found: "".join(f"%{byte:02X}" for byte in found[0].encode()), name)
+
+
+def unpart(text: str) -> str:
+    """Return the name that :func:`part` has written so."""
+    return urllib.parse.unquote(text)
 
 
 def sandbox(run: str, task: str, candidate: str) -> str:

@@ -55,6 +55,7 @@ class PlanLoop:
         self._tree = work.tree
         self._base_tree = tools.repository.tree_of(sandbox.base)
         self._seen = {self._base_tree, self._tree}
+        self._kept = ""
         self._observation = work.observation
         self._gate: GateResult | None = None
         self._faults = 0
@@ -76,6 +77,7 @@ class PlanLoop:
 
     def _begin(self) -> Ended | None:
         """Announce a new plan; gate a resumed one with nothing open, since now it may pass."""
+        self._keep_tree()
         if self._iteration == 0:
             texts = tuple(todo.text for todo in self._plan.todos)
             self._tools.emit(
@@ -146,12 +148,18 @@ class PlanLoop:
             progress = replace(step.progress, tool_calls_errored=True)
             return replace(step, said=said, closed=None, progress=progress), False
         changed = tree not in self._seen
-        if tree != self._tree:
-            message = f"{self._work.task.id}: step {self._iteration} ({self._candidate})"
-            self._tools.repository.keep(self._work.ref, tree, self._sandbox.base, message)
         self._seen.add(tree)
         self._tree = tree
+        self._keep_tree()
         return step, changed
+
+    def _keep_tree(self) -> None:
+        """Point the candidate's ref at its tree, unless it keeps it already."""
+        if self._tree in {self._kept, self._base_tree}:
+            return
+        message = f"{self._work.task.id}: step {self._iteration} ({self._candidate})"
+        self._tools.repository.keep(self._work.ref, self._tree, self._sandbox.base, message)
+        self._kept = self._tree
 
     def _reflect(self, step: Step, ms: int, *, changed: bool) -> Ended | None:
         """Move the plan on by one step; return the end where there is one."""

@@ -43,6 +43,12 @@ class Objects:
         pairs = (line.split(" ", 1) for line in lines)
         return {ref: Sha(commit) for commit, ref in pairs if ref.startswith(prefix)}
 
+    def kept_trees(self) -> Mapping[str, tuple[str, Sha]]:
+        """Return for each ref that keeps a tree that tree, and the commit that it builds on."""
+        said = self._git.ask("for-each-ref", "--format=%(tree) %(parent) %(refname)", KEPT)
+        fields = (line.split(" ") for line in said.decode(errors="surrogateescape").splitlines())
+        return {ref: (tree, Sha(parent)) for tree, parent, ref in fields}
+
     def drop(self, ref: str) -> None:
         """Forget a kept tree; missing ones are none."""
         if not ref.startswith(KEPT):

@@ -133,6 +133,10 @@ class OwnedRepository:
         """Return the refs that keep trees, with their commits."""
         return self._objects.kept(prefix)
 
+    def kept_trees(self) -> Mapping[str, tuple[str, Sha]]:
+        """Return for each ref that keeps a tree that tree, and the commit that it builds on."""
+        return self._objects.kept_trees()
+
     def drop(self, ref: str) -> None:
         """Forget a kept tree."""
         self._objects.drop(ref)

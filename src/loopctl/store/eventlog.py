@@ -29,7 +29,8 @@ class JsonLinesEventLog:
         clock: Clock,
         listeners: Sequence[Callable[[AnyEvent], None]] = (),
     ) -> None:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for path in (folder.parent, folder):
+            path.mkdir(mode=0o700, exist_ok=True)
         self._path = folder / FILE_NAME
         self._run_id = run_id
         self._clock = clock

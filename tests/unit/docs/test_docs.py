@@ -65,7 +65,7 @@ def test_demo_manifest_is_valid(tmp_path: Path) -> None:
 def test_diagram_of_statuses_is_the_one_that_the_table_gives() -> None:
     page = (DOCS / "design/engine.md").read_text(encoding="utf-8")
     found = page.partition("<!-- states: begin -->\n")[2].partition("<!-- states: end -->")[0]
-    assert found == load("states").render()
+    assert found == load("generate").state_diagram()
 
 
 def test_glossary_has_every_status_verdict_and_blame() -> None:

@@ -2,9 +2,12 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from loopctl.domain import Sha, Task
-from loopctl.engine.landing import Landing, Returned, landing_key
+from loopctl.engine import naming
+from loopctl.engine.landing import Landing, Returned, key_of_kept, landing_key
 from loopctl.engine.work import Ended
 from loopctl.errors import LandingRefusedError
 from loopctl.events import TaskLanded
@@ -88,17 +91,20 @@ def test_refused_landing_leaves_branch_and_head_as_they_were(bench: Any, task: M
     assert bench.of("task_landed") == []
 
 
-def test_key_is_the_same_for_the_same_result_and_another_for_any_other(
-    bench: Any, task: MakeTask
-) -> None:
-    one = task()
-    ended = passed(bench, one)
-    assert landing_key("r1", one, ended) == landing_key("r1", one, ended)
-    other = passed(bench, task("T2"), "better")
+def test_key_is_the_same_for_the_same_result_and_another_for_any_other() -> None:
+    result = ("r1", "T1", "main", "c1", "tree")
+    others = [
+        tuple("x" if place == n else field for n, field in enumerate(result)) for place in range(5)
+    ]
     keys = {
-        landing_key("r1", one, ended),
-        landing_key("r2", one, ended),
-        landing_key("r1", task("T2"), ended),
-        landing_key("r1", one, other),
+        landing_key(*fields) for fields in [result, *others, ("r1", "T1m", "ain", "c1", "tree")]
     }
-    assert len(keys) == 4
+    assert len(keys) == 7
+    assert landing_key(*result) in keys
+
+
+@given(st.text(min_size=1, max_size=20), st.text(min_size=1, max_size=20))
+def test_key_can_be_told_from_the_ref_that_keeps_the_result(task: str, candidate: str) -> None:
+    ref = naming.ref("r1", task, candidate)
+    assert ref.count("/") == 4
+    assert key_of_kept(ref, "c1", "tree") == landing_key("r1", task, candidate, "c1", "tree")
