@@ -189,8 +189,9 @@ def _start(
 
 
 def _is_on_path(name: str, path: str) -> bool:
-    folders = [""] if os.sep in name else path.split(os.pathsep)
-    return any(os.path.lexists(Path(folder, name)) for folder in folders)
+    return os.sep in name or any(
+        os.path.lexists(Path(folder, name)) for folder in path.split(os.pathsep)
+    )
 
 
 class _Child:
