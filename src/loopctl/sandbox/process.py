@@ -177,12 +177,21 @@ def _start(
     except (FileNotFoundError, NotADirectoryError):
         return streams.unstarted(NOT_FOUND, f"{name}: not found")
     except (PermissionError, ValueError) as error:
+        if isinstance(error, PermissionError) and not _is_on_path(name, env.get("PATH", "")):
+            # A folder of the PATH that may not be read hides that the program is nowhere.
+            return streams.unstarted(NOT_FOUND, f"{name}: not found")
         return streams.unstarted(NOT_EXECUTABLE, f"{name}: {error}")
     except OSError as error:
         if error.errno not in {errno.ENOEXEC, errno.E2BIG, errno.ELOOP, errno.ENAMETOOLONG}:
             raise SandboxError(f"{name} could not be started: {error.strerror}") from error
         return streams.unstarted(NOT_EXECUTABLE, f"{name}: {error.strerror}")
     return child
+
+
+def _is_on_path(name: str, path: str) -> bool:
+    return os.sep in name or any(
+        os.path.lexists(Path(folder, name)) for folder in path.split(os.pathsep)
+    )
 
 
 class _Child:

@@ -58,6 +58,15 @@ def test_a_missing_program_is_127_and_one_that_is_none_is_126(tmp_path: Path) ->
         assert run(argv, cwd=tmp_path, env=env, timeout_s=5).returncode == 126
 
 
+def test_a_folder_of_the_path_that_may_not_be_read_does_not_hide_that_there_is_none(
+    tmp_path: Path,
+) -> None:
+    (tmp_path / "closed").mkdir(mode=0o000)
+    env = {"PATH": f"{tmp_path / 'closed'}:{os.environ['PATH']}"}
+    assert run(["no-such-program"], cwd=tmp_path, env=env, timeout_s=5).returncode == 127
+    (tmp_path / "closed").chmod(0o700)
+
+
 def test_a_folder_that_is_gone_is_an_error_and_not_a_missing_program(tmp_path: Path) -> None:
     with pytest.raises(SandboxError, match="is gone"):
         run(["true"], cwd=tmp_path / "none", env={}, timeout_s=5)
@@ -102,7 +111,6 @@ def test_a_background_process_that_holds_the_output_open_is_not_waited_for(
 ) -> None:
     result = shell("sleep 1000 & echo $! > pid; echo done", timeout_s=60)
     assert (result.stdout, result.timed_out) == (b"done\n", False)
-    assert result.duration_ms < 30_000
     assert is_gone(pid_in(tmp_path / "pid"))
 
 
