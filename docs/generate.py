@@ -7,6 +7,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from loopctl import settings
+from loopctl.cli.reference import render
 from loopctl.manifest import keys
 
 REFERENCE = Path(__file__).parent / "reference"
@@ -89,7 +90,8 @@ def _table(heads: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
 def main() -> None:
     """Write the pages."""
     REFERENCE.mkdir(exist_ok=True)
-    for name, text in (("settings.md", settings_page()), ("manifest.md", manifest_page())):
+    pages = {"settings.md": settings_page(), "manifest.md": manifest_page(), "cli.md": render()}
+    for name, text in pages.items():
         (REFERENCE / name).write_text(text, encoding="utf-8")
 
 
