@@ -110,6 +110,7 @@ class ScriptedProject:
     kept_trees: tuple[Kept, ...] = ()
     calls: list[tuple[str, object]] = field(default_factory=list)
     pid: tuple[int, str] | None = None
+    landed: LandedHere = field(default_factory=lambda: LandedHere("main", "b" * 40, "c" * 40, 2))
 
     @property
     def local(self) -> Path:
@@ -172,7 +173,7 @@ class ScriptedProject:
     def land(self) -> LandedHere:
         if self.fault:
             raise self.fault
-        return LandedHere("main", "b" * 40, "c" * 40, 2)
+        return self.landed
 
     def kept(self) -> tuple[Kept, ...]:
         return self.kept_trees

@@ -137,6 +137,11 @@ def test_land_says_what_moved(loop: Loop) -> None:
     assert json.loads(loop("land", "--json").stdout)["commits"] == 2
 
 
+def test_land_of_uncommitted_work_says_where_it_is(loop: Loop, project: Any) -> None:
+    project.landed = bootstrap.LandedHere("main", "b" * 40, "b" * 40, 0, files=3)
+    assert loop("land").stdout == "The run's changes are in 3 files of the checkout.\n"
+
+
 def test_a_refused_landing_says_why(loop: Loop, project: Any) -> None:
     project.fault = LandingRefusedError("main has commits of its own; merge loop/integration")
     result = loop("land")

@@ -30,6 +30,7 @@ from loopctl.events import (
 )
 from loopctl.report.escape import one_line
 from loopctl.report.fold import gate_line
+from loopctl.report.wording import counted
 
 _LIMIT = 200
 _TIME = slice(11, 19)
@@ -67,7 +68,7 @@ def _words(event: AnyEvent) -> str:
 def _run_words(event: RunStarted | RunResumed | RunEnded | GoalJudged | Noticed) -> str:
     match event:
         case RunStarted():
-            return f"run {event.run} started: {len(event.tasks)} tasks in scope"
+            return f"run {event.run} started: {counted(len(event.tasks), 'task')} in scope"
         case RunResumed():
             return f"run {event.run} goes on ({event.reason})"
         case RunEnded():
@@ -95,9 +96,13 @@ def _task_words(
         case StatusChanged():
             return f"{event.old.value} -> {event.new.value} ({event.signal})"
         case TaskLanded():
-            return f"landed as {event.commit[:10]} on {event.branch}, {event.files} files"
+            return (
+                f"landed as {event.commit[:10]} on {event.branch}, {counted(event.files, 'file')}"
+            )
         case TaskStopped():
-            return f"stopped after {event.steps} steps: {event.axis.value}, {event.reason}"
+            return (
+                f"stopped after {counted(event.steps, 'step')}: {event.axis.value}, {event.reason}"
+            )
         case DecisionRaised():
             return f"decision {event.id} ({event.kind.value}): {event.question}"
         case DecisionAnswered():
@@ -124,9 +129,11 @@ def _step_words(event: SandboxOpened | StepStarted | StepFinished | GateFinished
 def _plan_words(event: PlanCreated | PlanRevised | TodoClosed | TodoReopened) -> str:
     match event:
         case PlanCreated():
-            return f"[{event.candidate}] plan of {len(event.todos)} todos"
+            return f"[{event.candidate}] plan of {counted(len(event.todos), 'todo')}"
         case PlanRevised():
-            return f"[{event.candidate}] re-plan {event.replans}: {len(event.todos)} todos"
+            return (
+                f"[{event.candidate}] re-plan {event.replans}: {counted(len(event.todos), 'todo')}"
+            )
         case TodoClosed():
             return f"[{event.candidate}] todo closed: {event.summary or event.todo}"
         case TodoReopened():

@@ -22,7 +22,7 @@ from loopctl.report.blocks import (
 from loopctl.report.commands import Commands
 from loopctl.report.decisions import decision_blocks, ordered
 from loopctl.report.summary import RunSummary, TaskSummary
-from loopctl.report.wording import STATUS_WORDS
+from loopctl.report.wording import STATUS_WORDS, counted
 from loopctl.verdict import CheckResult, Verdict
 
 VERDICT_TONES: Final = {
@@ -91,9 +91,9 @@ def _landed(summary: RunSummary) -> list[Block]:
 
 
 def _landed_item(task: TaskSummary) -> Item:
-    facts = [task.landed[:10], _number(task.files, "file"), _number(task.steps, "step")]
+    facts = [task.landed[:10], counted(task.files, "file"), counted(task.steps, "step")]
     if task.gate_failures:
-        facts.append(f"after {_number(task.gate_failures, 'failed gate')}")
+        facts.append(f"after {counted(task.gate_failures, 'failed gate')}")
     line: Line = (strong(task.id), plain(f" {task.title} "), quiet(f"({', '.join(facts)})"))
     if task.is_vacuous:
         line = (*line, Span(" vacuous: its verify passes without the change as well", Tone.WARN))
@@ -102,10 +102,6 @@ def _landed_item(task: TaskSummary) -> Item:
     if task.result:
         below.append(Verbatim(_tail(task.result)))
     return Item(line, tuple(below))
-
-
-def _number(count: int, noun: str) -> str:
-    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def check_line(check: CheckResult) -> Line:
@@ -138,7 +134,7 @@ def _tail(text: str) -> str:
     lines = text.rstrip().splitlines()
     cut = len(lines) - _TAIL_LINES
     return (
-        "\n".join([f"({_number(cut, 'line')} before)", *lines[-_TAIL_LINES:]]) if cut > 0 else text
+        "\n".join([f"({counted(cut, 'line')} before)", *lines[-_TAIL_LINES:]]) if cut > 0 else text
     )
 
 
@@ -152,7 +148,7 @@ def _candidate_blocks(task: TaskSummary) -> list[Block]:
         if candidate.name == task.winner:
             line.append(Span(" picked", Tone.GOOD))
         if candidate.changed_lines is not None:
-            line.append(quiet(f", {_number(candidate.changed_lines, 'changed line')}"))
+            line.append(quiet(f", {counted(candidate.changed_lines, 'changed line')}"))
         if candidate.reason:
             line.append(plain(f": {candidate.reason}"))
         if candidate.ref:
@@ -176,7 +172,7 @@ def _left_item(task: TaskSummary, commands: Commands) -> Item:
         strong(task.id),
         plain(f" {task.title} "),
         Span(task.status.value, Tone.BAD if task.status in _RECOVERABLE else Tone.WARN),
-        plain(f" ({why}; {_number(task.steps, 'step')})"),
+        plain(f" ({why}; {counted(task.steps, 'step')})"),
     )
     below: list[Block] = []
     if task.gate:

@@ -18,6 +18,11 @@ STATUS_WORDS: Final = {
 _RANK: Final = {DecisionKind.PREMISE: 0, DecisionKind.KICKOFF: 1}
 
 
+def counted(number: int, noun: str) -> str:
+    """Return a number of things: ``1 file``, ``2 files``."""
+    return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
 def rank(decision: Decision) -> int:
     """Return where a reader should meet a decision: false premises, the kickoff, the rest."""
     return _RANK.get(decision.kind, len(_RANK))
