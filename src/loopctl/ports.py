@@ -23,7 +23,15 @@ from loopctl.domain import (
     Wait,
 )
 from loopctl.plan import Checkpoint
-from loopctl.records import Candidate, Capsule, Carried, Landed, RunRecord, SessionRecord
+from loopctl.records import (
+    Candidate,
+    Capsule,
+    Carried,
+    Landed,
+    Rescued,
+    RunRecord,
+    SessionRecord,
+)
 from loopctl.steps import Message, StepEvent, StepRequest
 from loopctl.verdict import CheckResult, GateResult
 
@@ -113,6 +121,14 @@ class Sandbox(Protocol):
         """Make the worktree's files those of ``tree``, remaking the worktree where it is gone."""
         ...
 
+    def rescue(self) -> Rescued:
+        """Save the files under a ref of their own, whatever state they are in; never raises.
+
+        For a step that was cut short, or whose files :meth:`snapshot` refuses. Where that did not
+        save all of them, :meth:`close` leaves the worktree in its place.
+        """
+        ...
+
     def close(self) -> None:
         """Remove the worktree. What was kept under refs stays. Never raises for a missing one."""
         ...
@@ -175,10 +191,19 @@ class Repository(Protocol):
         """Return the tree id of a commit."""
         ...
 
-    def open_sandbox(self, name: str, base: Sha, tree: str | None = None) -> Sandbox:
+    def open_sandbox(
+        self, name: str, base: Sha, tree: str | None = None, *, rescue_ref: str = ""
+    ) -> Sandbox:
         """Return a new worktree of ``base``, its files those of ``tree`` where one is given.
 
-        A worktree of that name left by a crash is removed first.
+        A worktree of that name is removed first, unless it holds what no ref keeps yet.
+
+        Args:
+            name: Unique in the repository.
+            base: A commit.
+            tree: Instead of that of ``base``.
+            rescue_ref: Where the sandbox is a worker's: the ref (below ``refs/loop/``) under which
+                its files are saved when a step is cut short. A number is added where it is taken.
 
         Raises:
             SandboxError: It could not be made; says why.

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable
 from loopctl.domain import TaskId, TaskStatus
 from loopctl.engine.board import Board
 from loopctl.engine.transitions import Signal
-from loopctl.records import Landed
+from loopctl.records import Landed, Rescued
 
 
 def reconcile(
@@ -30,3 +30,16 @@ def reconcile(
     landed: set[TaskId] = {entry.task for entry in landings() if entry.run_id in runs}
     for task in left:
         board.signal(task, Signal.LANDED if task in landed else Signal.RELEASED)
+
+
+def rescue_words(rescued: Rescued) -> str:
+    """Return what a person should know of the files of a step that was cut short, if anything."""
+    words = []
+    if rescued.ref:
+        words.append(f"what a step that was cut short had made is kept as {rescued.ref}")
+    if not rescued.is_complete:
+        words.append(
+            f"what a step that was cut short had made is left in {rescued.folder}: it could not be "
+            f"saved ({rescued.why})"
+        )
+    return "; ".join(words)

@@ -292,3 +292,11 @@ def in_folder(folder: Path, path: str) -> Callable[[Sequence[str]], str]:
         return result.stdout.decode(errors="surrogateescape")
 
     return run
+
+
+def git_words(error: GitError) -> str:
+    """Return what git said, and that the disk is full where that is what it said."""
+    said = error.args[2].strip() or str(error)
+    if "No space left on device" in said or "Disk quota exceeded" in said:
+        return f"the disk is full; free some space and run the command again ({said})"
+    return str(said)

@@ -6,10 +6,9 @@ from pathlib import Path
 from loopctl.errors import GitError, RepositoryError
 from loopctl.sandbox.checkout import Checkout
 from loopctl.sandbox.files import disk_errors
-from loopctl.sandbox.git import Git
+from loopctl.sandbox.git import Git, git_words
 from loopctl.sandbox.lock import Presence
 from loopctl.sandbox.owned import USER_HEAD, Layout, set_up
-from loopctl.sandbox.worktree import git_words
 
 
 class Mirror:
