@@ -139,7 +139,11 @@ class OwnedRepository:
                 f"{left.folder} holds what an earlier step has made and what could not be saved "
                 f"({left.why}); move it elsewhere and run the command again"
             )
-        sandbox.create(tree or base)
+        try:
+            sandbox.create(tree or base)
+        except BaseException:
+            sandbox.close()
+            raise
         return sandbox
 
     def rescue_leftovers(self) -> tuple[Rescued, ...]:
