@@ -174,7 +174,6 @@ class Launch:
     def _open(self, stack: ExitStack) -> tuple[Stores, OwnedRepository]:
         """Open the repository under the lease, and the stores; look before anything is made."""
         repository = open_repository(self._place, self._place.settings, self._cancel)
-        self._place.local.mkdir(mode=0o700, exist_ok=True)
         self._lease = stack.enter_context(lease.hold(self._place.local))
         stack.enter_context(cancel_on_signals(self._cancel))
         repository.sync()
@@ -318,11 +317,14 @@ class Launch:
     def _report_fault(self, fault: BaseException) -> str:
         """Write a bug of ours down, and return where."""
         folder = self._place.local / "crash"
-        folder.mkdir(mode=0o700, exist_ok=True)
         path = folder / f"{self._clock.now():%Y%m%dT%H%M%S%f}.txt"
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(file, "w", encoding="utf-8", errors="replace") as stream:
-            stream.writelines(traceback.format_exception(fault))
+        try:
+            folder.mkdir(mode=0o700, exist_ok=True)
+            file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(file, "w", encoding="utf-8", errors="replace") as stream:
+                stream.writelines(traceback.format_exception(fault))
+        except OSError as exc:
+            return f"no file, since none could be written ({exc.strerror}): {fault!r}"
         return str(path)
 
 

@@ -2,7 +2,7 @@
 
 from loopctl.assembly import confinement_notice
 from loopctl.domain import Sha
-from loopctl.engine.recovery import rescue_words
+from loopctl.engine.recovery import rescue_notice
 from loopctl.errors import UsageError
 from loopctl.events import Noticed
 from loopctl.place import Place
@@ -63,10 +63,8 @@ def again(repository: OwnedRepository, place: Place, *, snapshot: Sha | None) ->
 
 
 def _rescued(repository: OwnedRepository) -> tuple[Noticed, ...]:
-    return tuple(
-        Noticed(text=rescue_words(rescued), level="info" if rescued.is_complete else "warning")
-        for rescued in repository.rescue_leftovers()
-    )
+    notices = (rescue_notice(rescued) for rescued in repository.rescue_leftovers())
+    return tuple(notice for notice in notices if notice is not None)
 
 
 def _info(text: str) -> tuple[Noticed, ...]:

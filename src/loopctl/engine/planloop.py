@@ -14,13 +14,12 @@ from loopctl.domain import Axis, DecisionDraft, StopReason, Usage
 from loopctl.engine import questions
 from loopctl.engine.progress import observe
 from loopctl.engine.pursuit import Step, pursue
-from loopctl.engine.recovery import rescue_words
+from loopctl.engine.recovery import rescue_notice
 from loopctl.engine.terminator import stop_reason
 from loopctl.engine.work import Ended, Tools, Work
 from loopctl.errors import SandboxError
 from loopctl.events import (
     GateFinished,
-    Noticed,
     PlanCreated,
     StepFinished,
     StepStarted,
@@ -156,11 +155,12 @@ class PlanLoop:
     def _unkept(self, step: Step, fault: SandboxError) -> Step:
         """Return the step as one that did not close its todo, its files rescued."""
         rescued = self._sandbox.rescue()
-        words = rescue_words(rescued)
-        if words:
-            self._tools.emit(Noticed(task=self._work.task.id, text=words, level="info"))
+        notice = rescue_notice(rescued, self._work.task.id)
+        if notice is not None:
+            self._tools.emit(notice)
         if not rescued.is_complete:
-            return replace(step, said=f"{fault}; {words}", closed=None, is_environment=True)
+            said = f"{fault}; its files are left in {rescued.folder}"
+            return replace(step, said=said, closed=None, is_environment=True)
         self._sandbox.restore(self._tree)
         said = f"{fault}\nThe worktree was put back to how it was before the step.\n{step.said}"
         progress = replace(step.progress, tool_calls_errored=True)

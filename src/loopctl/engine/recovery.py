@@ -1,10 +1,12 @@
 """Before a run does anything: what git already holds, and what a dead process left behind."""
 
 from collections.abc import Callable, Iterable
+from typing import Literal
 
 from loopctl.domain import TaskId, TaskStatus
 from loopctl.engine.board import Board
 from loopctl.engine.transitions import Signal
+from loopctl.events import Noticed
 from loopctl.records import Landed, Rescued
 
 
@@ -32,7 +34,7 @@ def reconcile(
         board.signal(task, Signal.LANDED if task in landed else Signal.RELEASED)
 
 
-def rescue_words(rescued: Rescued) -> str:
+def rescue_notice(rescued: Rescued, task: TaskId | None = None) -> Noticed | None:
     """Return what a person should know of the files of a step that was cut short, if anything."""
     words = []
     if rescued.ref:
@@ -42,4 +44,7 @@ def rescue_words(rescued: Rescued) -> str:
             f"what a step that was cut short had made is left in {rescued.folder}: it could not be "
             f"saved ({rescued.why})"
         )
-    return "; ".join(words)
+    if not words:
+        return None
+    level: Literal["info", "warning"] = "info" if rescued.is_complete else "warning"
+    return Noticed(task=task, text="; ".join(words), level=level)

@@ -12,9 +12,9 @@ from loopctl.domain import Axis, Decision, DecisionKind, Goal, Limits, Option, S
 from loopctl.engine import forks, naming, questions
 from loopctl.engine.planloop import PlanLoop
 from loopctl.engine.progress import StallLimits
-from loopctl.engine.recovery import rescue_words
+from loopctl.engine.recovery import rescue_notice
 from loopctl.engine.work import Ended, Tools, Work
-from loopctl.events import CandidateEnded, ForkResolved, Noticed, SandboxOpened
+from loopctl.events import CandidateEnded, ForkResolved, SandboxOpened
 from loopctl.plan import Budget, Plan, PlanStatus, TodoStatus, single_todo
 from loopctl.ports import Sandbox, Worker
 from loopctl.records import SessionRecord
@@ -147,8 +147,8 @@ class TaskRun:
         try:
             yield
         except BaseException:
-            if words := rescue_words(sandbox.rescue()):
-                self._tools.emit(Noticed(task=self._task.id, text=words, level="info"))
+            if notice := rescue_notice(sandbox.rescue(), self._task.id):
+                self._tools.emit(notice)
             raise
 
     def _worker(self) -> Worker:

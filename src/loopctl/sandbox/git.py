@@ -16,7 +16,7 @@ from pathlib import Path
 from loopctl.domain import ExecResult
 from loopctl.errors import GitError, MachineError
 from loopctl.sandbox import process
-from loopctl.sandbox.files import write_if_changed
+from loopctl.sandbox.files import disk_errors, write_if_changed
 
 OLDEST = (2, 34)
 COMMITTER_EMAIL = "loop@localhost"
@@ -170,7 +170,8 @@ class Git:
             SandboxError: ``cwd`` is gone.
         """
         if self.config is not None and self.git_dir is not None:
-            write_if_changed(self.git_dir / "config", self.config)
+            with disk_errors(f"the configuration of {self.git_dir} cannot be put right"):
+                write_if_changed(self.git_dir / "config", self.config)
         result = process.run(
             [*self._prefix(), *self._pathspecs(args), *args],
             cwd=cwd or Path("/"),

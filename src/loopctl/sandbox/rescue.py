@@ -15,10 +15,11 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Final
 
+from loopctl.disk import describe
 from loopctl.domain import Sha
 from loopctl.errors import GitError, SandboxError
 from loopctl.records import Rescued
-from loopctl.sandbox.files import describe, write_if_changed
+from loopctl.sandbox.files import write_if_changed
 from loopctl.sandbox.git import Git, git_words
 from loopctl.sandbox.objects import Objects
 from loopctl.sandbox.owned import Layout

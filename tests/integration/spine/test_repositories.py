@@ -210,35 +210,45 @@ def test_taking_an_unfinished_merge_along_is_refused(project: Any) -> None:
 # --- the integration branch
 
 
-def test_an_integration_branch_that_is_checked_out_is_not_moved(
+def test_an_integration_branch_that_is_checked_out_is_refused_before_any_work(
     project: Any, tmp_path: Path
 ) -> None:
     assert project.run().code == 0
     linked = tmp_path / "looking"
     project.git("worktree", "add", "-q", str(linked), "loop/integration")
     project.manifest(project.task("T2", "echo 2 > two"))
-    outcome = project.run()
+    assert_refused(project.loop(), "checked out in", f"git -C {linked} switch --detach")
+    assert project.status("T2") == "todo"
+    project.git("worktree", "remove", str(linked))
+    project.git("switch", "-q", "loop/integration")
+    assert_refused(project.loop(), "checked out in", str(project.root))
+    project.git("switch", "-q", "main")
+    assert project.run().code == 0
+    assert project.landed() == ["T1", "T2"]
+
+
+def test_a_branch_that_is_checked_out_during_a_run_is_not_moved_and_the_work_is_kept(
+    project: Any, tmp_path: Path
+) -> None:
+    project.manifest(project.task("T1", "echo 1 > one"), project.task("T2", "echo 2 > two"))
+    linked = tmp_path / "looking"
+
+    def look() -> None:
+        project.git("worktree", "add", "-q", str(linked), "loop/integration")
+
+    outcome = project.run(untouched=False, listeners=[move_while("task_landed", look)])
     assert outcome.code == 4
     assert "checked out in" in outcome.notices
-    assert project.status("T2") == "blocked"
-    assert project.landed() == ["T1"]
+    assert (project.status("T1"), project.status("T2")) == ("done", "blocked")
     assert project.kept_file("two") == ["2"]
+    assert not (linked / "two").exists()
+    assert project.git("status", "--porcelain", cwd=linked) == ""
     project.git("worktree", "remove", str(linked))
     assert project.run("T2").code == 0
     assert project.landed() == ["T1", "T2"]
 
 
-def test_an_integration_branch_that_is_the_current_one_is_refused(project: Any) -> None:
-    assert project.run().code == 0
-    project.git("switch", "-q", "loop/integration")
-    project.manifest(project.task("T2", "echo 2 > two"))
-    outcome = project.run()
-    assert outcome.code in {2, 4}
-    assert "checked out" in outcome.message + outcome.notices
-    assert project.landed() == ["T1"]
-
-
-def move_while(project: Any, kind: str, act: Callable[[], None]) -> Callable[[Any], None]:
+def move_while(kind: str, act: Callable[[], None]) -> Callable[[Any], None]:
     """Return a listener that acts once, at the first event of a kind."""
     done: list[bool] = []
 
@@ -260,7 +270,7 @@ def test_a_branch_that_was_moved_on_during_a_run_is_not_written_over(project: An
         theirs.append(project.git("commit-tree", "-p", tip, "-m", "mine", tree))
         project.git("update-ref", "refs/heads/loop/integration", theirs[0], tip)
 
-    outcome = project.run(listeners=[move_while(project, "task_landed", add_a_commit)])
+    outcome = project.run(listeners=[move_while("task_landed", add_a_commit)])
     assert outcome.code in {0, 4}
     assert theirs[0] in project.git("rev-list", "loop/integration").split()
     if outcome.code == 4:
@@ -275,7 +285,7 @@ def test_a_branch_that_was_moved_on_during_a_run_is_not_written_over(project: An
 def test_a_branch_that_was_reset_or_deleted_during_a_run_is_not_put_back(project: Any) -> None:
     project.manifest(project.task("T1", "echo 1 > one"), project.task("T2", "echo 2 > two"))
     delete = lambda: project.git("update-ref", "-d", "refs/heads/loop/integration")  # noqa: E731
-    outcome = project.run(listeners=[move_while(project, "task_landed", delete)])
+    outcome = project.run(listeners=[move_while("task_landed", delete)])
     assert outcome.code == 4
     assert (project.status("T1"), project.status("T2")) == ("done", "blocked")
     assert project.landed() == []
@@ -322,7 +332,7 @@ def test_a_head_that_moves_during_a_run_does_not_matter(project: Any) -> None:
         project.git("commit", "-qm", "meanwhile")
 
     outcome = project.run(
-        untouched=False, listeners=[move_while(project, "task_claimed", commit)], land=True
+        untouched=False, listeners=[move_while("task_claimed", commit)], land=True
     )
     assert outcome.code == 0
     assert project.landed() == ["T1"]
@@ -330,12 +340,14 @@ def test_a_head_that_moves_during_a_run_does_not_matter(project: Any) -> None:
     assert not (project.root / "made").exists()
 
 
-def test_a_branch_name_that_stands_in_the_way_is_told(project: Any) -> None:
-    project.git("branch", "loop")
-    outcome = project.run()
-    assert outcome.code in {2, 4}
-    assert "loop" in outcome.message + outcome.notices
-    assert project.kept_file("made") == ["made"] or outcome.code == 2
+@pytest.mark.parametrize("name", ["loop", "loop/integration/old"])
+def test_a_branch_name_that_stands_in_the_way_is_refused_before_any_work(
+    project: Any, name: str
+) -> None:
+    project.git("branch", name)
+    assert_refused(project.loop(), f"the branch {name} keeps", "rename it")
+    project.git("branch", "-m", name, "looping")
+    assert project.run().code == 0
 
 
 def test_opening_is_refused_without_a_checkout(tmp_path: Path) -> None:
