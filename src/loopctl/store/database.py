@@ -4,12 +4,12 @@ import contextlib
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
 from loopctl.errors import SchemaTooNewError, StoreError
 
+FILE_NAME: Final = "loop.db"
 SCHEMA_VERSION: Final = 1
 _BUSY_MS: Final = 5000
 
@@ -93,7 +93,7 @@ def _prepare(connection: sqlite3.Connection) -> None:
 
 
 def _schema() -> str:
-    text = resources.files("loopctl.store").joinpath("schema.sql").read_text("utf-8")
+    text = Path(__file__).with_name("schema.sql").read_text("utf-8")
     return "\n".join(line for line in text.splitlines() if not line.startswith("--"))
 
 
