@@ -7,7 +7,8 @@ is put together in ``assembly.py``, imported when the run begins.
 
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
     from loopctl.events import AnyEvent, RunEnded
     from loopctl.launch import Launch
     from loopctl.ports import ManifestFile
-    from loopctl.store.stores import Stores
+    from loopctl.store.database import Database
 
 Listener = Callable[["AnyEvent"], None]
 """Called with every event, in order, after it is written; it must not raise."""
@@ -138,12 +139,10 @@ class Project:
     def decisions(self, *, open_only: bool = True) -> tuple[Decision, ...]:
         """Return the decisions of all runs, oldest first; the open ones are those that stand."""
         from loopctl.engine.standing import open_decisions
+        from loopctl.store.decisions import SqliteDecisions
 
-        stores = self._stores()
-        if stores is None:
-            return ()
-        with stores:
-            decisions = stores.decisions.decisions()
+        with self._database() as database:
+            decisions = SqliteDecisions(database).decisions() if database is not None else ()
         return open_decisions(decisions, self.manifest.load()) if open_only else decisions
 
     def prospects(self, options: RunOptions) -> tuple[tuple[Prospect, ...], tuple[Wait, ...]]:
@@ -159,11 +158,10 @@ class Project:
 
     def runs(self) -> tuple[RunRecord, ...]:
         """Return all runs, newest first; one whose owner is dead reads ``interrupted``."""
-        stores = self._stores()
-        if stores is None:
-            return ()
-        with stores:
-            records = stores.runs.runs()
+        from loopctl.store.runs import SqliteRuns
+
+        with self._database() as database:
+            records = SqliteRuns(database).runs() if database is not None else ()
         owner = self.owner()
         return tuple(
             replace(record, status=RunStatus.INTERRUPTED)
@@ -224,11 +222,20 @@ class Project:
 
         return Launch(self.place, listeners)
 
-    def _stores(self) -> "Stores | None":
-        """Return the stores where there are any; looking at a project makes none."""
-        from loopctl.store.stores import DATABASE, Stores
+    @contextmanager
+    def _database(self) -> Iterator["Database | None"]:
+        """Open the database where there is one; looking at a project makes none."""
+        from loopctl.store.database import FILE_NAME, open_database
 
-        return Stores(self.local) if (self.local / DATABASE).exists() else None
+        path = self.local / FILE_NAME
+        if not path.exists():
+            yield None
+            return
+        database = open_database(path)
+        try:
+            yield database
+        finally:
+            database.close()
 
 
 def open_project(

@@ -11,7 +11,7 @@ from typer.testing import CliRunner, Result
 
 from loopctl import bootstrap
 from loopctl.bootstrap import Answer, Kept, LandedHere, Listener
-from loopctl.cli.app import app
+from loopctl.cli.app import build
 from loopctl.domain import (
     Axis,
     Decision,
@@ -275,7 +275,7 @@ def loop(opened: list[Opened]) -> Loop:
     """Run a command line in this process."""
 
     def call(*argv: str, stdin: str | None = None) -> Result:
-        return CliRunner().invoke(app, list(argv), input=stdin, prog_name="loop")
+        return CliRunner().invoke(build(argv), list(argv), input=stdin, prog_name="loop")
 
     return call
 

@@ -43,9 +43,9 @@ bootstrap.open_project = lambda *args, **more: Project()
 RUN = """
 import sys
 {before}
-from loopctl.cli.app import app
+from loopctl.cli.app import build
 try:
-    app({argv!r}, prog_name="loop")
+    build({argv!r})({argv!r}, prog_name="loop")
 except SystemExit as end:
     assert not end.code, end.code
 print(" ".join(sorted(sys.modules)), file=sys.stderr)

@@ -7,13 +7,13 @@ from typing import Any
 import pytest
 from typer.testing import CliRunner
 
-from loopctl.cli.app import app
+from loopctl.cli.app import build
 
 Shell = Callable[..., "CompletedProcess[str]"]
 
 
 def say(*argv: str) -> tuple[int, str]:
-    result = CliRunner().invoke(app, list(argv), prog_name="loop")
+    result = CliRunner().invoke(build(argv), list(argv), prog_name="loop")
     return result.exit_code, result.output
 
 

@@ -14,6 +14,7 @@ from typer._click.shell_completion import CompletionItem
 from typer.core import TyperCommand, TyperGroup
 
 from loopctl.cli.faults import exit_codes
+from loopctl.cli.table import COMMANDS
 
 DEFAULT = "run"
 DIRECTORY = "loopctl.directory"
@@ -110,7 +111,6 @@ def _record(param: Parameter, ctx: Context) -> tuple[str, str] | None:
     return None if param.param_type_name == "argument" else param.get_help_record(ctx)
 
 
-def command_names(ctx: Context) -> tuple[str, ...]:
+def command_names() -> tuple[str, ...]:
     """Return the names of all commands."""
-    group = ctx.find_root().command
-    return tuple(group.commands) if isinstance(group, TyperGroup) else ()
+    return tuple(COMMANDS)

@@ -6,7 +6,7 @@ import typer
 from typer._click.core import Command, Context
 from typer.core import TyperGroup
 
-from loopctl.cli.app import app
+from loopctl.cli.app import build
 
 WIDTH: Final = 100
 """Columns of the help texts."""
@@ -21,7 +21,7 @@ are in the public contract.
 
 def render() -> str:
     """Return the page."""
-    group = typer.main.get_command(app)
+    group = typer.main.get_command(build())
     top = _context(group, "loop", None)
     sections = [_section("loop", top.get_help())]
     for name, command in _commands(group).items():

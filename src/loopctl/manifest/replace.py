@@ -2,7 +2,6 @@
 
 import contextlib
 import fcntl
-import glob
 import os
 import stat
 from dataclasses import dataclass
@@ -105,7 +104,9 @@ def _identity(status: os.stat_result) -> tuple[int, ...]:
 
 def _sweep(path: Path) -> None:
     """Remove what a killed process has left; a living one holds the lock on its own."""
-    for leftover in path.parent.glob(f".{glob.escape(path.name)}.*.loop-tmp"):
+    from glob import escape  # noqa: PLC0415 - dear, and needed where something is written
+
+    for leftover in path.parent.glob(f".{escape(path.name)}.*.loop-tmp"):
         with contextlib.suppress(OSError):
             fd = os.open(leftover, os.O_WRONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
             try:

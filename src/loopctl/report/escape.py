@@ -7,7 +7,6 @@ that Python would write for it.
 
 import re
 import unicodedata
-from html import escape as _html_escape
 from typing import Final
 
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;:]*m")
@@ -76,4 +75,6 @@ def _longest_run(text: str) -> int:
 
 def for_html(text: str) -> str:
     """Return ``text`` for the inside of an HTML element or a quoted attribute."""
-    return _html_escape(visible(text), quote=True)
+    from html import escape  # noqa: PLC0415 - its tables cost more than all of this module
+
+    return escape(visible(text), quote=True)

@@ -5,13 +5,13 @@ import errno
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
-from importlib import resources
 from pathlib import Path
 from typing import Any, Final
 
 from loopctl.disk import describe
 from loopctl.errors import SchemaTooNewError, StoreError
 
+FILE_NAME: Final = "loop.db"
 SCHEMA_VERSION: Final = 1
 _BUSY_MS: Final = 5000
 _MACHINES: Final = ("SQLITE_FULL", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR")
@@ -97,7 +97,7 @@ def _prepare(connection: sqlite3.Connection) -> None:
 
 
 def _schema() -> str:
-    text = resources.files("loopctl.store").joinpath("schema.sql").read_text("utf-8")
+    text = Path(__file__).with_name("schema.sql").read_text("utf-8")
     return "\n".join(line for line in text.splitlines() if not line.startswith("--"))
 
 

@@ -3,22 +3,20 @@
 from contextlib import AbstractContextManager
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Self
+from typing import Self
 
-from loopctl.store.database import open_database
+from loopctl.store.database import FILE_NAME, open_database
 from loopctl.store.decisions import SqliteDecisions
 from loopctl.store.runs import SqliteRuns
 from loopctl.store.sessions import SqliteSessions
 from loopctl.store.verdicts import SqliteVerdicts
-
-DATABASE: Final = "loop.db"
 
 
 class Stores(AbstractContextManager["Stores"]):
     """The stores of one checkout, over one connection."""
 
     def __init__(self, local: Path) -> None:
-        self._database = open_database(local / DATABASE)
+        self._database = open_database(local / FILE_NAME)
         self.runs = SqliteRuns(self._database)
         self.sessions = SqliteSessions(self._database)
         self.decisions = SqliteDecisions(self._database)

@@ -16,10 +16,10 @@ LINES = {
     "mypy no place": ("a.py: error: Duplicate module", "a.py: : Duplicate module"),
     "ty": ("a.py:3:5: error[invalid-x] Bad thing", "a.py: invalid-x: Bad thing"),
     "pyright": (
-        "  /work/a.py:3:5 - error: Bad thing (reportBad)",
+        "  /home/u/a.py:3:5 - error: Bad thing (reportBad)",
         "a.py: reportBad: Bad thing",
     ),
-    "pyright no rule": ("  /work/a.py:3:5 - error: Bad thing", "a.py: : Bad thing"),
+    "pyright no rule": ("  /home/u/a.py:3:5 - error: Bad thing", "a.py: : Bad thing"),
     "tsc": ("src/a.ts(3,5): error TS2322: Bad thing", "src/a.ts: TS2322: Bad thing"),
     "tsc group": ("src/(a)/b.ts(3,5): error TS1: Bad", "src/(a)/b.ts: TS1: Bad"),
     "brackets in a name": ("a (1).py:3: error: Bad  [x]", "a (1).py: x: Bad"),
@@ -34,7 +34,7 @@ LINES = {
 @pytest.mark.parametrize("name", LINES)
 def test_error_line_of_a_checker_is_read_without_its_numbers(name: str) -> None:
     line, expected = LINES[name]
-    assert findings(f"noise\n{line}\nmore noise\n", "/work") == (expected,)
+    assert findings(f"noise\n{line}\nmore noise\n", "/home/u") == (expected,)
 
 
 @pytest.mark.parametrize(
@@ -43,7 +43,7 @@ def test_error_line_of_a_checker_is_read_without_its_numbers(name: str) -> None:
         "a.py:3: note: See there",
         "Found 3 errors in 1 file",
         "a.py:3:5: warning[x] Bad",
-        "  /work/a.py:3:5 - warning: Bad (reportBad)",
+        "  /home/u/a.py:3:5 - warning: Bad (reportBad)",
         "src/a.rs:3:5: warning: unused",
         "error: could not compile `x` (bin) due to 1 previous error",
         "# example.com/pkg",
@@ -67,5 +67,5 @@ def test_outputs_that_differ_in_numbers_order_and_place_are_equal() -> None:
 
 @given(st.text())
 def test_no_output_breaks_the_readers(text: str) -> None:
-    findings(text, "/work")
-    normalised(text, "/work")
+    findings(text, "/home/u")
+    normalised(text, "/home/u")

@@ -162,7 +162,7 @@ def _scope(project: "Project", ctx: typer.Context, asked: Asked) -> "Scope":
     tasks = manifest.tasks if manifest else ()
     read = read_words(
         asked.words,
-        commands=command_names(ctx),
+        commands=command_names(),
         ids=tuple(task.id for task in tasks) if manifest else None,
         goal=asked.goal,
         ids_only=ctx.meta[IDS_ONLY],
