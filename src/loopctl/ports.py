@@ -44,6 +44,11 @@ Describe = Callable[[GateResult], str]
 class Worker(Protocol):
     """Does one step and forgets; any step may run in a fresh process, or on another machine."""
 
+    @property
+    def makes_plans(self) -> bool:
+        """Whether a planning step makes sense; else a task is one todo."""
+        ...
+
     def execute_step(self, request: StepRequest, sandbox: "Sandbox") -> Iterator[StepEvent]:
         """Yield what happened; exactly one ``WorkerProgress`` comes last.
 

@@ -64,6 +64,7 @@ class ScriptedWorker:
 
     steps: Sequence[ScriptedStep]
     clock: StillClock | None = None
+    makes_plans: bool = False
     requests: list[StepRequest] = field(default_factory=list)
 
     def execute_step(self, request: StepRequest, sandbox: Sandbox) -> Iterator[StepEvent]:

@@ -4,7 +4,7 @@ from typing import Final
 
 from loopctl.domain import DecisionDraft, DecisionKind, Task
 from loopctl.plan import Budget
-from loopctl.steps import ForkRaised, PremiseInvalid
+from loopctl.steps import Deferred, ForkRaised, PremiseInvalid
 from loopctl.verdict import CheckResult, GateResult
 
 NO_VERIFY: Final = "no_verify"
@@ -58,6 +58,17 @@ def budget(task: Task, cap: str, spent: Budget) -> DecisionDraft:
         ),
         reason=cap,
     )
+
+
+def of_worker(raised: Deferred | ForkRaised | PremiseInvalid) -> DecisionDraft:
+    """Return what a human is asked because the worker has said so."""
+    match raised:
+        case Deferred(draft):
+            return draft
+        case ForkRaised():
+            return fork(raised)
+        case PremiseInvalid():
+            return premise(raised)
 
 
 def fork(raised: ForkRaised) -> DecisionDraft:

@@ -8,11 +8,22 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, replace
 
-from loopctl.domain import Axis, Decision, DecisionKind, Goal, Limits, Option, Sha, StopReason, Task
+from loopctl.domain import (
+    Axis,
+    Decision,
+    DecisionKind,
+    Goal,
+    Limits,
+    Mode,
+    Option,
+    Sha,
+    StopReason,
+    Task,
+)
 from loopctl.engine import forks, naming, questions
 from loopctl.engine.planloop import PlanLoop
 from loopctl.engine.progress import StallLimits
-from loopctl.engine.work import Ended, Tools, Work
+from loopctl.engine.work import Ended, Tools, Work, todo_text
 from loopctl.events import CandidateEnded, ForkResolved, SandboxOpened
 from loopctl.plan import Budget, Plan, PlanStatus, TodoStatus, single_todo
 from loopctl.ports import Sandbox, Worker
@@ -56,7 +67,8 @@ class TaskRun:
 
     def __init__(self, context: RunContext, task: Task, start: Start) -> None:
         self._context = context
-        self._settings = context.settings.for_mode(task.mode or context.settings.loop.mode)
+        self._mode = task.mode or context.settings.loop.mode
+        self._settings = context.settings.for_mode(self._mode)
         stall = self._settings.stall
         self._tools = replace(
             context.tools, stall=StallLimits(stall.window, stall.replan_cap, stall.stuck_steps)
@@ -132,6 +144,7 @@ class TaskRun:
                 option=option,
                 observation=self._observation(session),
                 answer=self._start.answers[-1].answer if self._start.answers else None,
+                is_relay=self._mode is Mode.RELAY,
             )
             return (
                 self._set_up(sandbox, work)
@@ -167,9 +180,11 @@ class TaskRun:
 
     def _plan(self, option: Option | None, session: SessionRecord, shares: int) -> Plan:
         budget = forks.share(self._budget(), shares)
+        goal = self._context.goal.text
         if session.checkpoint is None:
-            text = option.prompt if option is not None and option.prompt else self._task.prompt
-            return single_todo(self._context.goal.text, text or self._task.title, budget)
+            if self._mode is not Mode.RELAY and self._worker().makes_plans:
+                return Plan(goal=goal, budget=budget)
+            return single_todo(goal, todo_text(self._task, option), budget)
         plan = session.checkpoint.plan
         caps = replace(
             plan.budget,
