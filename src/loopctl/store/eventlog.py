@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from loopctl import failpoints
 from loopctl.clock import Clock, stamp
 from loopctl.events import AnyEvent, dump, parse
 
@@ -50,7 +51,9 @@ class JsonLinesEventLog:
                 }
             )
             line = json.dumps(dump(written), ensure_ascii=False, separators=(",", ":"))
+            failpoints.reach("events.before_append")
             _write_all(self._file, line.encode("utf-8", "replace") + b"\n")
+            failpoints.reach("events.after_append")
             self._seq += 1
             for listener in self._listeners:
                 listener(written)
