@@ -85,6 +85,7 @@ class Driver:
 
     def drive(self) -> None:
         """Work until nothing is ready and nothing runs, or until the user asks to stop."""
+        self._build_frontier()
         jobs = self._context.settings.loop.jobs
         with ThreadPoolExecutor(jobs, thread_name_prefix="task") as pool:
             while True:
@@ -106,8 +107,14 @@ class Driver:
 
     def _follow_edits(self) -> None:
         if self._board.refresh():
-            self._frontier = self._make_frontier(self._board.manifest)
-            for task, status in self._board.statuses(self._moved).items():
+            self._build_frontier()
+
+    def _build_frontier(self) -> None:
+        """Build the frontier of the manifest as it was read, then tell it what has moved since."""
+        self._frontier = self._make_frontier(self._board.manifest)
+        read = {task.id: task.status for task in self._board.manifest.tasks}
+        for task, status in self._board.statuses(read).items():
+            if task in self._moved or status is not read[task]:
                 self._mark(task, status)
 
     def _claim(self, pool: ThreadPoolExecutor, places: int) -> None:
