@@ -23,7 +23,15 @@ from loopctl.domain import (
     Wait,
 )
 from loopctl.plan import Checkpoint
-from loopctl.records import Candidate, Capsule, Carried, Landed, RunRecord, SessionRecord
+from loopctl.records import (
+    Candidate,
+    Capsule,
+    Carried,
+    Landed,
+    Rescued,
+    RunRecord,
+    SessionRecord,
+)
 from loopctl.steps import Message, StepEvent, StepRequest
 from loopctl.verdict import CheckResult, GateResult
 
@@ -36,9 +44,6 @@ Emit = Callable[["AnyEvent"], "AnyEvent"]
 
 Describe = Callable[[GateResult], str]
 """The text that a failing gate's evidence becomes for the worker."""
-
-
-# --- workers -----------------------------------------------------------------------------------
 
 
 class Worker(Protocol):
@@ -57,9 +62,6 @@ class Worker(Protocol):
             CancelledError: The run was asked to stop; its processes have been ended.
         """
         ...
-
-
-# --- sandbox -----------------------------------------------------------------------------------
 
 
 class Sandbox(Protocol):
@@ -116,6 +118,14 @@ class Sandbox(Protocol):
 
     def restore(self, tree: str) -> None:
         """Make the worktree's files those of ``tree``, remaking the worktree where it is gone."""
+        ...
+
+    def rescue(self) -> Rescued:
+        """Save the files under a ref of their own, whatever state they are in; never raises.
+
+        For a step that was cut short, or whose files :meth:`snapshot` refuses. Where that did not
+        save all of them, :meth:`close` leaves the worktree in its place.
+        """
         ...
 
     def close(self) -> None:
@@ -180,10 +190,19 @@ class Repository(Protocol):
         """Return the tree id of a commit."""
         ...
 
-    def open_sandbox(self, name: str, base: Sha, tree: str | None = None) -> Sandbox:
+    def open_sandbox(
+        self, name: str, base: Sha, tree: str | None = None, *, rescue_ref: str = ""
+    ) -> Sandbox:
         """Return a new worktree of ``base``, its files those of ``tree`` where one is given.
 
-        A worktree of that name left by a crash is removed first.
+        A worktree of that name is removed first, unless it holds what no ref keeps yet.
+
+        Args:
+            name: Unique in the repository.
+            base: A commit.
+            tree: Instead of that of ``base``.
+            rescue_ref: Where the sandbox is a worker's: the ref (below ``refs/loop/``) under which
+                its files are saved when a step is cut short. A number is added where it is taken.
 
         Raises:
             SandboxError: It could not be made; says why.
@@ -232,9 +251,6 @@ class Repository(Protocol):
         ...
 
 
-# --- judges ------------------------------------------------------------------------------------
-
-
 class Gate(Protocol):
     """The judges that block, in order."""
 
@@ -261,9 +277,6 @@ class VerdictCache(Protocol):
     def put(self, tree: str, check: str, command: str, result: CheckResult) -> None:
         """Remember a verdict; one whose blame is ``environment`` or ``flaky`` is not kept."""
         ...
-
-
-# --- manifest ----------------------------------------------------------------------------------
 
 
 class ManifestFile(Protocol):
@@ -311,9 +324,6 @@ class Frontier(Protocol):
     def waits(self) -> tuple[Wait, ...]:
         """Return, for each task in scope that is not done, the one thing it waits for."""
         ...
-
-
-# --- store -------------------------------------------------------------------------------------
 
 
 class RunStore(Protocol):
@@ -372,9 +382,6 @@ class DecisionStore(Protocol):
     def decisions(self, *, task: str | None = None) -> tuple[Decision, ...]:
         """Return the decisions of all runs in the order in which they were raised."""
         ...
-
-
-# --- context -----------------------------------------------------------------------------------
 
 
 class Brain(Protocol):

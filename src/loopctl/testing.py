@@ -14,7 +14,7 @@ from loopctl.errors import LandingRefusedError, SandboxError
 from loopctl.events import AnyEvent
 from loopctl.plan import Checkpoint
 from loopctl.ports import Exchange, Sandbox
-from loopctl.records import Candidate, Capsule, Carried, Landed, SessionRecord
+from loopctl.records import Candidate, Capsule, Carried, Landed, Rescued, SessionRecord
 from loopctl.steps import StepEvent, StepRequest, WorkerProgress
 from loopctl.verdict import Check, CheckResult, GateResult, Verdict
 
@@ -93,6 +93,8 @@ class MemorySandbox:
     tree: str
     on_close: Callable[[str], None] = lambda _name: None
     is_broken: bool = False
+    rescued: Rescued = field(default_factory=Rescued)
+    rescues: int = 0
 
     @property
     def workdir(self) -> Path:
@@ -124,6 +126,11 @@ class MemorySandbox:
     def restore(self, tree: str) -> None:
         """Put the files to ``tree``."""
         self.tree = tree
+
+    def rescue(self) -> Rescued:
+        """Return what was asked for; keeps nothing."""
+        self.rescues += 1
+        return self.rescued
 
     def close(self) -> None:
         """Tell that the worktree is gone."""
@@ -159,8 +166,11 @@ class MemoryRepository:
         """Return the tree of a commit."""
         return self.trees[commit]
 
-    def open_sandbox(self, name: str, base: Sha, tree: str | None = None) -> MemorySandbox:
+    def open_sandbox(
+        self, name: str, base: Sha, tree: str | None = None, *, rescue_ref: str = ""
+    ) -> MemorySandbox:
         """Return a new sandbox, counted as open until it is closed."""
+        del rescue_ref
         self.open.add(name)
         self.most_open = max(self.most_open, len(self.open))
         return MemorySandbox(name, base, tree or self.tree_of(base), self.open.discard)

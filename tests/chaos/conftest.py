@@ -43,12 +43,6 @@ options = [
   { name = "bad", command = "echo 2 > d.txt" },
 ]
 budget = { loops = 2 }
-[[task]]
-id = "D"
-title = "Get stuck"
-worker = "command"
-command = "true"
-verify_cmd = "test -f never.txt"
 """
 GIT = ("git", "-c", "user.name=Chaos", "-c", "user.email=chaos@localhost")
 
@@ -110,9 +104,9 @@ class Rig:
 
     def finish_answer(self) -> None:
         if not any(answer for _, answer in self.decisions()):
-            assert self.loop("answer", "B", "told") == 4
+            assert self.loop("answer", "B", "told") == 0
         elif b'status = "done"\ndeps' not in self.manifest():
-            assert self.loop() == 4
+            assert self.loop() == 0
 
     def manifest(self) -> bytes:
         return (self.folder / "tasks" / "ACTIVE.toml").read_bytes()

@@ -10,6 +10,7 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from typing import Final
 
+from loopctl.disk import describe, is_machines_fault
 from loopctl.domain import (
     GOAL,
     Axis,
@@ -88,15 +89,23 @@ class Driver:
         self._build_frontier()
         jobs = self._context.settings.loop.jobs
         with ThreadPoolExecutor(jobs, thread_name_prefix="task") as pool:
-            while True:
-                self._follow_edits()
-                self._claim(pool, jobs - len(self._running))
-                if not self._running:
-                    break
-                done, _ = wait(self._running, return_when=FIRST_COMPLETED)
-                for future in done:
-                    self._settle(pool, self._running.pop(future), future)
+            try:
+                self._work(pool, jobs)
+            except BaseException:
+                # Nobody is left to settle what still runs.
+                self._cancel.set()
+                raise
         self._board.close()
+
+    def _work(self, pool: ThreadPoolExecutor, jobs: int) -> None:
+        while True:
+            self._follow_edits()
+            self._claim(pool, jobs - len(self._running))
+            if not self._running:
+                return
+            done, _ = wait(self._running, return_when=FIRST_COMPLETED)
+            for future in done:
+                self._settle(pool, self._running.pop(future), future)
 
     def waits(self) -> tuple[Wait, ...]:
         """Return, for each task left, the one thing it waits for."""
@@ -218,6 +227,8 @@ class Driver:
             return
         if isinstance(fault, LoopctlError):
             reason = str(fault)
+        elif is_machines_fault(fault):
+            reason = describe(fault)
         else:
             self.is_failed = True
             reason = f"an internal fault of loop; see {self._report_fault(fault)}"

@@ -14,6 +14,7 @@ from loopctl.domain import Axis, DecisionDraft, StopReason, Usage
 from loopctl.engine import questions, replan
 from loopctl.engine.progress import observe
 from loopctl.engine.pursuit import Step, pursue
+from loopctl.engine.recovery import rescue_notice
 from loopctl.engine.telling import Teller
 from loopctl.engine.terminator import stop_reason
 from loopctl.engine.work import Ended, Tools, Work, todo_text
@@ -182,20 +183,32 @@ class PlanLoop:
         """Keep the worktree's tree under the candidate's ref; say whether it is a new one.
 
         A worktree that the step has destroyed, or that git must not touch, is put back to the
-        tree before the step, and the worker is told.
+        tree before the step, and the worker is told; its files are kept under a ref of their own.
+        Where even that cannot be done they are left as they are: the machine is at fault.
         """
         try:
             tree = self._sandbox.snapshot()
         except SandboxError as exc:
-            self._sandbox.restore(self._tree)
-            said = f"{exc}\nThe worktree was put back to how it was before the step.\n{step.said}"
-            progress = replace(step.progress, tool_calls_errored=True)
-            return replace(step, said=said, closed=None, progress=progress), False
+            return self._unkept(step, exc), False
         changed = tree not in self._seen
         self._seen.add(tree)
         self._tree = tree
         self._keep_tree()
         return step, changed
+
+    def _unkept(self, step: Step, fault: SandboxError) -> Step:
+        """Return the step as one that did not close its todo, its files rescued."""
+        rescued = self._sandbox.rescue()
+        notice = rescue_notice(rescued, self._work.task.id)
+        if notice is not None:
+            self._tools.emit(notice)
+        if not rescued.is_complete:
+            said = f"{fault}; its files are left in {rescued.folder}"
+            return replace(step, said=said, closed=None, is_environment=True)
+        self._sandbox.restore(self._tree)
+        said = f"{fault}\nThe worktree was put back to how it was before the step.\n{step.said}"
+        progress = replace(step.progress, tool_calls_errored=True)
+        return replace(step, said=said, closed=None, progress=progress)
 
     def _keep_tree(self) -> None:
         """Point the candidate's ref at its tree, unless it keeps it already."""

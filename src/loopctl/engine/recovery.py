@@ -1,11 +1,13 @@
 """Before a run does anything: what git already holds, and what a dead process left behind."""
 
 from collections.abc import Callable, Iterable
+from typing import Literal
 
 from loopctl.domain import TaskId, TaskStatus
 from loopctl.engine.board import Board
 from loopctl.engine.transitions import Signal
-from loopctl.records import Landed
+from loopctl.events import Noticed
+from loopctl.records import Landed, Rescued
 
 
 def reconcile(
@@ -30,3 +32,19 @@ def reconcile(
     landed: set[TaskId] = {entry.task for entry in landings() if entry.run_id in runs}
     for task in left:
         board.signal(task, Signal.LANDED if task in landed else Signal.RELEASED)
+
+
+def rescue_notice(rescued: Rescued, task: TaskId | None = None) -> Noticed | None:
+    """Return what a person should know of the files of a step that was cut short, if anything."""
+    words = []
+    if rescued.ref:
+        words.append(f"what a step that was cut short had made is kept as {rescued.ref}")
+    if not rescued.is_complete:
+        words.append(
+            f"what a step that was cut short had made is left in {rescued.folder}: it could not be "
+            f"saved ({rescued.why})"
+        )
+    if not words:
+        return None
+    level: Literal["info", "warning"] = "info" if rescued.is_complete else "warning"
+    return Noticed(task=task, text="; ".join(words), level=level)

@@ -1,5 +1,6 @@
 """One invocation's drive of a run: begin, reconcile, drive, judge the goal, end."""
 
+import contextlib
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from loopctl.engine.outcome import outcome
 from loopctl.engine.standing import ASKING
 from loopctl.engine.taskrun import RunContext
 from loopctl.engine.transitions import Signal
+from loopctl.errors import CancelledError
 from loopctl.events import DecisionRaised, Noticed, RunEnded, RunResumed, RunStarted
 from loopctl.ports import DecisionStore, RunStore
 from loopctl.records import RunRecord
@@ -142,8 +144,11 @@ class Run:
 
     def _end(self, beginning: Beginning, land_here: Callable[[], str | None]) -> RunEnded:
         statuses = self._board.statuses(task for task, _ in beginning.tasks)
+        judged = Judged()
+        with contextlib.suppress(CancelledError):
+            if not self._cancel.is_set():
+                judged = self._judge_goal(beginning, statuses)
         is_interrupted = self._cancel.is_set()
-        judged = Judged() if is_interrupted else self._judge_goal(beginning, statuses)
         open_ids = [decision.id for decision in self._open_decisions(beginning)]
         status, exit_code = outcome(
             statuses,

@@ -3,9 +3,9 @@
 Nothing here touches the manifest, the branch or the end of the run: those are the driver's.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 
 from loopctl.domain import (
@@ -23,6 +23,7 @@ from loopctl.domain import (
 from loopctl.engine import forks, naming, questions
 from loopctl.engine.planloop import PlanLoop
 from loopctl.engine.progress import StallLimits
+from loopctl.engine.recovery import rescue_notice
 from loopctl.engine.work import Ended, Tools, Work, todo_text
 from loopctl.events import CandidateEnded, ForkResolved, SandboxOpened
 from loopctl.plan import Budget, Plan, PlanStatus, TodoStatus, single_todo
@@ -131,7 +132,9 @@ class TaskRun:
         plan = self._plan(option, session, shares)
         base, tree = self._origin(session)
         label = naming.sandbox(run_id, task.id, name)
-        with closing(self._tools.repository.open_sandbox(label, base, tree)) as sandbox:
+        rescue_ref = naming.rescue_ref(run_id, task.id, name)
+        opened = self._tools.repository.open_sandbox(label, base, tree, rescue_ref=rescue_ref)
+        with closing(opened) as sandbox, self._rescuing(sandbox):
             self._tools.emit(SandboxOpened(task=task.id, candidate=name, base=base, tree=tree))
             work = Work(
                 task=task,
@@ -150,6 +153,16 @@ class TaskRun:
                 self._set_up(sandbox, work)
                 or PlanLoop(self._tools, self._worker(), sandbox, work).run()
             )
+
+    @contextmanager
+    def _rescuing(self, sandbox: Sandbox) -> Iterator[None]:
+        """Save the files of a step that is cut short: by the user, or by machinery that broke."""
+        try:
+            yield
+        except BaseException:
+            if notice := rescue_notice(sandbox.rescue(), self._task.id):
+                self._tools.emit(notice)
+            raise
 
     def _worker(self) -> Worker:
         return self._context.workers[self._task.worker or self._settings.loop.worker]

@@ -1,7 +1,6 @@
 """Writes and removes the harness's own files; follows no symbolic link."""
 
 import contextlib
-import errno
 import os
 import shutil
 import stat
@@ -11,6 +10,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from loopctl import failpoints
+from loopctl.disk import describe
 from loopctl.errors import SandboxError
 
 
@@ -61,11 +61,3 @@ def disk_errors(what: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise SandboxError(f"{what}: {describe(error)}") from error
-
-
-def describe(error: OSError) -> str:
-    """Return what the file system says, plainly."""
-    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
-        return "the disk is full; free some space and run the command again"
-    place = f" ({error.filename})" if error.filename else ""
-    return f"{error.strerror or error}{place}"

@@ -59,9 +59,9 @@ def works(users: Any) -> None:
     users.git(f"--git-dir={git_dir}", "fsck", "--strict")
     users.git("fsck", "--strict")
     local = users.root / ".local"
-    known = {".git", "git", "worktrees", "indexes", "exchange", "trash", "shim", "gitconfig"}
-    locks = {"setup.lock", "worktrees.lock", "presence.lock"}
-    assert {path.name for path in local.iterdir()} <= known | locks
+    known = {".git", "git", "worktrees", "indexes", "exchange", "origins", "trash", "shim"}
+    others = {"gitconfig", "setup.lock", "worktrees.lock", "presence.lock"}
+    assert {path.name for path in local.iterdir()} <= known | others
     assert list(Path(users.env["TMPDIR"]).iterdir()) == []
     assert list((local / "trash").iterdir()) == []
     assert [p for p in local.rglob("*.lock") if p.parent != local] == []
