@@ -46,11 +46,13 @@ Describe = Callable[[GateResult], str]
 """The text that a failing gate's evidence becomes for the worker."""
 
 
-# --- workers -----------------------------------------------------------------------------------
-
-
 class Worker(Protocol):
     """Does one step and forgets; any step may run in a fresh process, or on another machine."""
+
+    @property
+    def makes_plans(self) -> bool:
+        """Whether a planning step makes sense; else a task is one todo."""
+        ...
 
     def execute_step(self, request: StepRequest, sandbox: "Sandbox") -> Iterator[StepEvent]:
         """Yield what happened; exactly one ``WorkerProgress`` comes last.
@@ -60,9 +62,6 @@ class Worker(Protocol):
             CancelledError: The run was asked to stop; its processes have been ended.
         """
         ...
-
-
-# --- sandbox -----------------------------------------------------------------------------------
 
 
 class Sandbox(Protocol):
@@ -252,9 +251,6 @@ class Repository(Protocol):
         ...
 
 
-# --- judges ------------------------------------------------------------------------------------
-
-
 class Gate(Protocol):
     """The judges that block, in order."""
 
@@ -281,9 +277,6 @@ class VerdictCache(Protocol):
     def put(self, tree: str, check: str, command: str, result: CheckResult) -> None:
         """Remember a verdict; one whose blame is ``environment`` or ``flaky`` is not kept."""
         ...
-
-
-# --- manifest ----------------------------------------------------------------------------------
 
 
 class ManifestFile(Protocol):
@@ -333,9 +326,6 @@ class Frontier(Protocol):
         ...
 
 
-# --- store -------------------------------------------------------------------------------------
-
-
 class RunStore(Protocol):
     """Runs, in ``.local/loop.db``. Every write here and below is one transaction."""
 
@@ -361,6 +351,10 @@ class SessionStore(Protocol):
 
     def open_session(self, run_id: str, task: TaskId, candidate: str, base: Sha) -> SessionRecord:
         """Return the session of that candidate, made now or earlier, with its last checkpoint."""
+        ...
+
+    def last_run(self, task: TaskId) -> str | None:
+        """Return the run that was the last to open a session of a task."""
         ...
 
     def save_checkpoint(self, session_id: str, iteration: int, checkpoint: Checkpoint) -> None:
@@ -392,9 +386,6 @@ class DecisionStore(Protocol):
     def decisions(self, *, task: str | None = None) -> tuple[Decision, ...]:
         """Return the decisions of all runs in the order in which they were raised."""
         ...
-
-
-# --- context -----------------------------------------------------------------------------------
 
 
 class Brain(Protocol):

@@ -64,6 +64,7 @@ class ScriptedWorker:
 
     steps: Sequence[ScriptedStep]
     clock: StillClock | None = None
+    makes_plans: bool = False
     requests: list[StepRequest] = field(default_factory=list)
 
     def execute_step(self, request: StepRequest, sandbox: Sandbox) -> Iterator[StepEvent]:
@@ -287,6 +288,11 @@ class MemorySessions:
         session_id = f"{run_id}/{task}/{candidate}"
         new = SessionRecord(session_id, run_id, task, candidate, base, 0, None)
         return self.records.setdefault(session_id, new)
+
+    def last_run(self, task: TaskId) -> str | None:
+        """Return the run of the newest session of a task."""
+        runs = [record.run_id for record in self.records.values() if record.task == task]
+        return runs[-1] if runs else None
 
     def save_checkpoint(self, session_id: str, iteration: int, checkpoint: Checkpoint) -> None:
         """Remember the checkpoint as the session's last."""

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from loopctl import failpoints
 from loopctl.context.capsule import parse, render
 from loopctl.disk import machine_errors
 from loopctl.records import Capsule
@@ -47,7 +48,9 @@ class LocalBrain:
                 stream.write(data)
                 stream.flush()
                 os.fsync(stream.fileno())
+            failpoints.reach("capsule.before_replace")
             draft.replace(self._path)
+            failpoints.reach("capsule.after_replace")
 
     def update(self, change: Callable[[Capsule], Capsule]) -> None:
         """Carry what ``change`` makes of the booted capsule; one change at a time."""

@@ -9,6 +9,7 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from loopctl import failpoints
 from loopctl.disk import describe
 from loopctl.errors import SandboxError
 
@@ -22,7 +23,9 @@ def write_if_changed(path: Path, content: bytes) -> None:
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
+    failpoints.reach("sandbox.before_replace")
     fresh.replace(path)
+    failpoints.reach("sandbox.after_replace")
 
 
 def remove_tree(path: Path) -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from loopctl import failpoints
 from loopctl.disk import describe
 from loopctl.errors import SchemaTooNewError, StoreError
 
@@ -50,7 +51,9 @@ class Database:
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
+                failpoints.reach("database.before_commit")
                 self._connection.execute("COMMIT")
+                failpoints.reach("database.after_commit")
             except BaseException:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from loopctl import failpoints
 from loopctl.clock import Clock, stamp
 from loopctl.disk import machine_errors
 from loopctl.events import AnyEvent, dump, parse
@@ -60,8 +61,10 @@ class JsonLinesEventLog:
                 }
             )
             line = json.dumps(dump(written), ensure_ascii=False, separators=(",", ":"))
+            failpoints.reach("events.before_append")
             with machine_errors(self._what):
                 _write_all(self._file, line.encode("utf-8", "replace") + b"\n")
+            failpoints.reach("events.after_append")
             self._seq += 1
             for listener in self._listeners:
                 listener(written)
