@@ -67,7 +67,6 @@ class _Plan:
     scope: Scope | None
     reason: Reason | None
     notices: tuple[Noticed, ...]
-    unfinished: tuple[str, ...] = ()
     answered: tuple[Decision, ...] = ()
     freed: tuple[TaskId, ...] = ()
     land: bool = False
@@ -106,14 +105,11 @@ class Launch:
             stores, repository = self._open(stack)
             unended = [one for one in stores.runs.runs() if one.status in _UNENDED]
             same = next((one for one in unended[:1] if one.scope == options.scope), None)
-            unfinished = tuple(one.id for one in unended)
             if same is not None and not options.wip and same.verify_cmd == options.verify_cmd:
                 plan = self._carried_on(stores, repository, same, manifest)
             else:
                 plan = self._new(stores, repository, manifest, options)
-            return self._drive(
-                stores, repository, replace(plan, unfinished=unfinished, land=options.land)
-            )
+            return self._drive(stores, repository, replace(plan, land=options.land))
 
     def resume(self, run_id: str | None) -> RunEnded:
         """Drive a run on; the newest one that has something left when none is named."""
@@ -122,7 +118,7 @@ class Launch:
             stores, repository = self._open(stack)
             record = _chosen(stores.runs.runs(), run_id)
             plan = self._carried_on(stores, repository, record, manifest)
-            return self._drive(stores, repository, replace(plan, unfinished=(record.id,)))
+            return self._drive(stores, repository, plan)
 
     def answer(self, given: Sequence[answering.Answer]) -> RunEnded:
         """Record the answers, all or none; then drive what they set free, run by run."""
@@ -173,6 +169,7 @@ class Launch:
 
     def _open(self, stack: ExitStack) -> tuple[Stores, OwnedRepository]:
         """Open the repository under the lease, and the stores; look before anything is made."""
+        _refuse_sandbox(self._place)
         repository = open_repository(self._place, self._place.settings, self._cancel)
         self._lease = stack.enter_context(lease.hold(self._place.local))
         stack.enter_context(cancel_on_signals(self._cancel))
@@ -289,7 +286,6 @@ class Launch:
                 tasks=_members(plan.manifest, record.scope),
                 scope=record.scope,
                 notices=plan.notices,
-                unfinished=plan.unfinished,
                 answered=plan.answered,
                 freed=plan.freed,
             )
@@ -326,6 +322,16 @@ class Launch:
         except OSError as exc:
             return f"no file, since none could be written ({exc.strerror}): {fault!r}"
         return str(path)
+
+
+def _refuse_sandbox(place: Place) -> None:
+    """Refuse to drive a worktree of ours: a task would drive the manifest that it is part of."""
+    folder = place.checkout.parent
+    if folder.name == "worktrees" and folder.parent.name == ".local":
+        raise UsageError(
+            f"{place.checkout} is a sandbox of loop, in which no run can be driven; a task says "
+            "what it has to say with loop defer, loop fork or loop todo-done"
+        )
 
 
 def _members(manifest: Manifest, scope: Scope) -> tuple[tuple[TaskId, str], ...]:

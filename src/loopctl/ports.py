@@ -353,6 +353,10 @@ class SessionStore(Protocol):
         """Return the session of that candidate, made now or earlier, with its last checkpoint."""
         ...
 
+    def last_run(self, task: TaskId) -> str | None:
+        """Return the run that was the last to open a session of a task."""
+        ...
+
     def save_checkpoint(self, session_id: str, iteration: int, checkpoint: Checkpoint) -> None:
         """Save one iteration; the same again is a no-op.
 

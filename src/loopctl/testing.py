@@ -289,6 +289,11 @@ class MemorySessions:
         new = SessionRecord(session_id, run_id, task, candidate, base, 0, None)
         return self.records.setdefault(session_id, new)
 
+    def last_run(self, task: TaskId) -> str | None:
+        """Return the run of the newest session of a task."""
+        runs = [record.run_id for record in self.records.values() if record.task == task]
+        return runs[-1] if runs else None
+
     def save_checkpoint(self, session_id: str, iteration: int, checkpoint: Checkpoint) -> None:
         """Remember the checkpoint as the session's last."""
         self.saved.append((session_id, iteration, checkpoint))

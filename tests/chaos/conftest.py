@@ -192,8 +192,16 @@ def new_rig() -> Callable[[Path], Rig]:
 
 
 @pytest.fixture(scope="session")
+def asked(tmp_path_factory: pytest.TempPathFactory) -> Ended:
+    """What a run that nothing disturbs comes to before its question is answered."""
+    one = Rig(tmp_path_factory.mktemp("asked") / "project")
+    assert one.loop() == 3
+    return one.ended()
+
+
+@pytest.fixture(scope="session")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> Ended:
-    """What a run comes to that nothing disturbs."""
+    """What a run that nothing disturbs comes to at its end."""
     one = Rig(tmp_path_factory.mktemp("undisturbed") / "project")
     one.go_on()
     return one.ended()

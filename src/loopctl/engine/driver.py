@@ -13,6 +13,7 @@ from typing import Final
 from loopctl.disk import describe, is_machines_fault
 from loopctl.domain import (
     GOAL,
+    REJECTED,
     Axis,
     Decision,
     DecisionDraft,
@@ -77,6 +78,7 @@ class Driver:
         self._running: dict[Future[Ended], Task] = {}
         self._moved: set[TaskId] = set()
         self._unworkable: dict[TaskId, str] = {}
+        self._reasons: dict[TaskId, str] = {}
         self.is_failed = False
 
     @property
@@ -110,9 +112,20 @@ class Driver:
     def waits(self) -> tuple[Wait, ...]:
         """Return, for each task left, the one thing it waits for."""
         return tuple(
-            Wait(entry.task, self._unworkable.get(entry.task, entry.reason))
+            Wait(entry.task, self._known_reason(entry.task) or entry.reason)
             for entry in self._frontier.waits()
         )
+
+    def _known_reason(self, task: TaskId) -> str:
+        """Return what this drive knows better than the manifest; empty where it does not."""
+        if task in self._reasons:
+            return self._reasons[task]
+        if task not in self._board or self._board.status(task) is not TaskStatus.NEEDS_HUMAN:
+            return ""
+        asked = self._decisions.decisions(task=task)
+        if asked and all(decision.answer is not None for decision in asked):
+            return f"its question was rejected: loop {task} runs it again"
+        return ""
 
     def _follow_edits(self) -> None:
         if self._board.refresh():
@@ -149,7 +162,7 @@ class Driver:
             places -= 1
 
     def _set_aside(self, task: Task, reason: str) -> None:
-        self._unworkable[task.id] = reason
+        self._unworkable[task.id] = self._reasons[task.id] = reason
         self._frontier.mark(task.id, TaskStatus.BLOCKED)
         self._tools.emit(Noticed(task=task.id, text=reason))
 
@@ -237,6 +250,7 @@ class Driver:
         )
         self._tools.emit(Noticed(task=task.id, text=reason))
         self._move(task.id, Signal.BROKEN)
+        self._reasons[task.id] = f"blocked: {reason}; loop {task.id} runs it again"
         if ended is not None:
             self._stopped(task, replace(ended, stop=stop))
         else:
@@ -269,5 +283,5 @@ class Driver:
         return tuple(
             decision
             for decision in self._decisions.decisions(task=task)
-            if decision.answer is not None
+            if decision.answer not in {None, REJECTED}
         )

@@ -11,9 +11,13 @@ from loopctl.records import Landed, Rescued
 
 
 def reconcile(
-    board: Board, landings: Callable[[], Iterable[Landed]], unfinished: Iterable[str]
+    board: Board,
+    landings: Callable[[], Iterable[Landed]],
+    last_run: Callable[[TaskId], str | None],
 ) -> None:
-    """Give every task that a dead process left in progress the status that git proves.
+    """Give every task that was left in progress the status that git proves.
+
+    A dead process leaves such tasks, and so does a run that could not write to the manifest.
 
     Only such tasks are looked at: a task that a person has set back to ``todo`` after its
     landing is to be done again.
@@ -21,17 +25,17 @@ def reconcile(
     Args:
         board: Of this run.
         landings: Reads the trailers of the integration branch.
-        unfinished: Ids of the runs that never came to an end.
+        last_run: Tells which run was the last to work on a task: only what that one landed counts.
     """
     left = [
         task.id for task in board.manifest.tasks if board.status(task.id) is TaskStatus.IN_PROGRESS
     ]
     if not left:
         return
-    runs = set(unfinished)
-    landed: set[TaskId] = {entry.task for entry in landings() if entry.run_id in runs}
+    landed = {(entry.task, entry.run_id) for entry in landings()}
     for task in left:
-        board.signal(task, Signal.LANDED if task in landed else Signal.RELEASED)
+        has_landed = (task, last_run(task)) in landed
+        board.signal(task, Signal.LANDED if has_landed else Signal.RELEASED)
 
 
 def rescue_notice(rescued: Rescued, task: TaskId | None = None) -> Noticed | None:

@@ -33,7 +33,6 @@ class Beginning:
         tasks: The run's own tasks: those its end is judged on.
         scope: Of the run as it was started.
         notices: What the user should know before the first step.
-        unfinished: Ids of the runs that a dead process left.
         answered: Decisions that were answered just now.
         freed: Tasks that those answers set free.
     """
@@ -42,7 +41,6 @@ class Beginning:
     tasks: tuple[tuple[TaskId, str], ...]
     scope: Scope
     notices: Sequence[Noticed] = ()
-    unfinished: Sequence[str] = ()
     answered: Sequence[Decision] = ()
     freed: Sequence[TaskId] = ()
 
@@ -83,9 +81,7 @@ class Run:
         self._runs.set_run_status(self._record.id, RunStatus.RUNNING, None)
         self._begin(beginning)
         recovery.reconcile(
-            self._board,
-            self._tools.repository.landings,
-            (*beginning.unfinished, self._record.id),
+            self._board, self._tools.repository.landings, self._tools.sessions.last_run
         )
         self._repeat_decisions(beginning)
         self._driver.drive()
@@ -177,9 +173,9 @@ class Run:
         if not beginning.scope.is_whole or not settled.issuperset(statuses.values()):
             return Judged()
         answers = {
-            decision.question: decision.answer
+            (decision.question, decision.reason): decision.answer
             for decision in self._decisions.decisions(task=GOAL)
-            if decision.answer is not None and decision.run_id == self._record.id
+            if decision.answer is not None
         }
         judged = judge_goal(
             self._context.goal, Sha(self._landing.head), self._tools.gate, self._tools.emit, answers

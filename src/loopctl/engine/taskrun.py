@@ -106,7 +106,7 @@ class TaskRun:
                 else "no candidate passed the gate",
             )
         )
-        return winner.ended if winner else forks.best_loser(scored)
+        return winner.ended if winner else forks.without_winner(scored)
 
     def _score(self, option: Option, shares: int) -> forks.Scored:
         ended = self._candidate(option, shares)
@@ -146,7 +146,7 @@ class TaskRun:
                 ref=naming.ref(run_id, task.id, name),
                 option=option,
                 observation=self._observation(session),
-                answer=self._start.answers[-1].answer if self._start.answers else None,
+                answer=self._answer(option),
                 is_relay=self._mode is Mode.RELAY,
             )
             return (
@@ -206,11 +206,29 @@ class TaskRun:
             wall_max_ms=budget.wall_max_ms,
             usd_max=budget.usd_max,
         )
-        plan = replace(plan, budget=caps, status=PlanStatus.ACTIVE, stop=None, progress=())
-        if self._start.returned is not None:
-            last = len(plan.todos) - 1
-            return plan.with_todo(last, status=TodoStatus.ACTIVE, summary="")
-        return plan
+        # A candidate that is stuck stays so where nothing that could help it has happened.
+        is_helped = self._answer(option) is not None or self._start.returned is not None
+        progress = () if is_helped else plan.progress
+        plan = replace(plan, budget=caps, status=PlanStatus.ACTIVE, stop=None, progress=progress)
+        return self._taken_back(plan) if self._start.returned is not None else plan
+
+    def _taken_back(self, plan: Plan) -> Plan:
+        """Open the last todo of a plan whose result came back from its landing.
+
+        The step that it takes to catch up with the head is not the worker's fault, so it is given
+        one more; each task that lands meanwhile can cause one such step, so there is an end.
+        """
+        budget = replace(plan.budget, loops_used=max(0, plan.budget.loops_used - 1))
+        last = len(plan.todos) - 1
+        plan = replace(plan, budget=budget)
+        return plan.with_todo(last, status=TodoStatus.ACTIVE, summary="")
+
+    def _answer(self, option: Option | None) -> str | None:
+        """Return the newest answer to what this candidate has asked."""
+        answers = self._start.answers
+        if option is not None:
+            answers = tuple(one for one in answers if forks.is_asked_by(one, option.name))
+        return answers[-1].answer if answers else None
 
     def _budget(self) -> Budget:
         caps = self._task.budget

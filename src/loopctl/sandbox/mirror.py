@@ -7,7 +7,7 @@ from loopctl.disk import machine_errors
 from loopctl.errors import GitError, MachineError, RepositoryError
 from loopctl.sandbox.checkout import Checkout
 from loopctl.sandbox.git import Git, git_words
-from loopctl.sandbox.lock import Presence
+from loopctl.sandbox.lock import Presence, locked
 from loopctl.sandbox.owned import USER_HEAD, Layout, set_up
 
 
@@ -70,6 +70,11 @@ class Mirror:
             *("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*", f"+HEAD:{USER_HEAD}"),
         )
         try:
-            self._own.having("transfer.fsckObjects=false").ask(*args)
+            # Of a worktree that is being added git knows a HEAD for a moment that names no commit.
+            with (
+                machine_errors(f"{self._layout.root} is locked"),
+                locked(self._layout.worktree_lock),
+            ):
+                self._own.having("transfer.fsckObjects=false").ask(*args)
         except GitError as error:
             raise RepositoryError(f"{self.source} could not be read: {git_words(error)}") from error

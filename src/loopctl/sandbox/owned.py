@@ -172,6 +172,10 @@ def _sweep(layout: Layout) -> None:
             remove_tree(left)
     for sandbox in layout.exchange.iterdir():
         remove_tree(layout.scratch(sandbox.name))
+    # A rescue needs the files alone. What git itself knows of a worktree may name a commit that is
+    # not there, and would keep every fetch from working.
+    for admin in (layout.git_dir / "worktrees").glob("*"):
+        remove_tree(admin)
 
 
 def _mark(layout: Layout, git: Git) -> None:

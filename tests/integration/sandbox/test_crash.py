@@ -140,6 +140,18 @@ def test_half_a_worktree_is_discarded(users: Any, repo: Any) -> None:
     works(users)
 
 
+@pytest.mark.parametrize("head", ["0" * 40, "1" * 40, "", "ref: refs/heads/../x", "no head"])
+def test_a_worktree_whose_head_names_nothing_does_not_keep_the_next_from_working(
+    users: Any, head: str
+) -> None:
+    repo = users.owned()
+    repo.sync()
+    repo.open_sandbox("T1", repo.head())
+    del repo
+    (users.root / ".local" / "git" / "worktrees" / "T1" / "HEAD").write_text(f"{head}\n")
+    works(users)
+
+
 def test_set_ups_at_the_same_time_make_one(users: Any) -> None:
     errors: list[BaseException] = []
 
