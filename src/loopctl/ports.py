@@ -116,6 +116,14 @@ class Sandbox(Protocol):
         """
         ...
 
+    def left_out(self) -> str:
+        """Return in words what the last snapshot left out; empty where that is nothing.
+
+        Ignored files that were written, and files in the folder of a submodule, some by name.
+        Caches and shared folders do not count. Never raises.
+        """
+        ...
+
     def restore(self, tree: str) -> None:
         """Make the worktree's files those of ``tree``, remaking the worktree where it is gone."""
         ...

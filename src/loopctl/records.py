@@ -95,6 +95,8 @@ class Candidate:
 
     Attributes:
         name: The option's name, or ``"main"``.
+        left_out: In words, what was written but is no part of ``tree``, where that is a reason
+            for the diff to be empty.
     """
 
     task: Task
@@ -102,6 +104,7 @@ class Candidate:
     base: Sha
     tree: str
     head: Sha
+    left_out: str = ""
 
 
 @dataclass(frozen=True, slots=True)

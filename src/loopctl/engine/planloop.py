@@ -19,6 +19,7 @@ from loopctl.engine.telling import Teller
 from loopctl.engine.terminator import stop_reason
 from loopctl.engine.work import Ended, Tools, Work, todo_text
 from loopctl.errors import SandboxError
+from loopctl.events import Noticed
 from loopctl.plan import Checkpoint, PlanStatus, StepProgress, TodoStatus
 from loopctl.ports import Sandbox, Worker
 from loopctl.records import Candidate
@@ -198,6 +199,8 @@ class PlanLoop:
 
     def _unkept(self, step: Step, fault: SandboxError) -> Step:
         """Return the step as one that did not close its todo, its files rescued."""
+        cause = "; ".join(str(fault).splitlines())
+        self._tools.emit(Noticed(task=self._work.task.id, text=f"a step was not kept: {cause}"))
         rescued = self._sandbox.rescue()
         notice = rescue_notice(rescued, self._work.task.id)
         if notice is not None:
@@ -283,6 +286,7 @@ class PlanLoop:
             base=self._sandbox.base,
             tree=self._tree,
             head=self._sandbox.base,
+            left_out=self._sandbox.left_out() if self._tree == self._base_tree else "",
         )
         began = self._tools.clock.monotonic()
         result = self._tools.gate.judge(candidate)
