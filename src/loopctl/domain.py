@@ -204,6 +204,8 @@ class DecisionDraft:
     best_guess: str = ""
     options: tuple[str, ...] = ()
     reason: str = ""
+    call_key: str = ""
+    """The tool call that it is about; empty where it is about none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +217,7 @@ class Decision:
         run_id: The run that raised it and that an answer continues.
         answer: ``None`` while it is open.
         raised: The caps of the task that the answer raises.
+        call_key: The tool call that it is about; empty where it is about none.
     """
 
     id: str
@@ -228,6 +231,7 @@ class Decision:
     answer: str | None = None
     answered_at: str | None = None
     raised: Limits = Limits()
+    call_key: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,12 +14,17 @@ from loopctl.domain import (
     TaskId,
     TaskStatus,
 )
+from loopctl.engine.outcomes import has_happened
+from loopctl.engine.questions import AGAIN, HAPPENED
 from loopctl.errors import AnswerError
 from loopctl.events import DecisionAnswered
 from loopctl.ports import Brain, DecisionStore, Emit
 
+APPROVED: Final = "approve"
+"""The one answer that lets a call happen."""
+
 REJECTED: Final = "reject"
-"""The answer that leaves a task as it is."""
+"""The answer that leaves a task as it is; a call that waited for approval is refused by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +69,19 @@ def check(answers: Sequence[Answer], decisions: Sequence[Decision]) -> tuple[Dec
                 f"{decision.id} asks for a budget: loop answer {decision.id} --budget loops=50 "
                 "(or tokens, usd, wall_s), or --reject"
             )
+        if decision.kind is DecisionKind.OUTCOME and answer.text != REJECTED:
+            _check_outcome(decision, answer.text)
         fitting.append(decision)
     return tuple(fitting)
+
+
+def _check_outcome(decision: Decision, text: str) -> None:
+    """Refuse an answer that would have to be guessed at: it decides whether a call is made again."""
+    if has_happened(text) is None:
+        raise AnswerError(
+            f"{decision.id} asks whether a call happened: answer {HAPPENED!r} (more words may "
+            f"follow), {AGAIN!r}, or {REJECTED!r}"
+        )
 
 
 def record(answers: Sequence[Answer], store: DecisionStore, now: str) -> tuple[Decision, ...]:
@@ -99,9 +115,16 @@ def freed(recorded: Sequence[Decision], decisions: Sequence[Decision]) -> tuple[
     tasks = dict.fromkeys(
         TaskId(decision.task)
         for decision in recorded
-        if decision.task != GOAL and decision.task not in waiting and decision.answer != REJECTED
+        if decision.task != GOAL
+        and decision.task not in waiting
+        and (decision.answer != REJECTED or _is_call_approval(decision))
     )
     return tuple(tasks)
+
+
+def _is_call_approval(decision: Decision) -> bool:
+    """Its rejection refuses one call; the task goes on without it."""
+    return decision.kind is DecisionKind.APPROVAL and bool(decision.call_key)
 
 
 def reach(manifest: Manifest, tasks: Sequence[TaskId]) -> Scope:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from typing import Final
 
 from loopctl.domain import Axis, DecisionDraft, StopReason, Usage
-from loopctl.engine import questions
+from loopctl.engine import questions, suspension
 from loopctl.engine.progress import observe
 from loopctl.engine.pursuit import Step, pursue
 from loopctl.engine.terminator import stop_reason
@@ -28,7 +28,7 @@ from loopctl.events import (
 from loopctl.plan import Checkpoint, PlanStatus, StepProgress, TodoStatus
 from loopctl.ports import Sandbox, Worker
 from loopctl.records import Candidate
-from loopctl.steps import StepRequest, WorkerProgress
+from loopctl.steps import InterruptRequired, StepRequest, WorkerProgress
 from loopctl.verdict import Blame, GateResult
 
 FAULT_TRIES: Final = 2
@@ -57,6 +57,7 @@ class PlanLoop:
         self._seen = {self._base_tree, self._tree}
         self._kept = ""
         self._observation = work.observation
+        self._resume = work.resume
         self._gate: GateResult | None = None
         self._faults = 0
         self._usage = Usage()
@@ -78,7 +79,7 @@ class PlanLoop:
     def _begin(self) -> Ended | None:
         """Announce a new plan; gate a resumed one with nothing open, since now it may pass."""
         self._keep_tree()
-        if self._iteration == 0:
+        if self._iteration == 0 and self._work.session.interrupt is None:
             texts = tuple(todo.text for todo in self._plan.todos)
             self._tools.emit(
                 PlanCreated(task=self._work.task.id, candidate=self._candidate, todos=texts)
@@ -91,11 +92,15 @@ class PlanLoop:
         text = todo.text if todo is not None else ""
         self._announce(text)
         began = self._tools.clock.monotonic()
-        step = self._pursue(text)
+        request = self._request(text)
+        step = pursue(self._worker, request, self._sandbox, self._candidate, self._tools.emit)
         ms = int((self._tools.clock.monotonic() - began) * 1000)
         self._usage += step.usage
         self._said = step.said or self._said
+        before = self._tree
         step, changed = self._keep(step)
+        if step.interrupt is not None:
+            return self._suspend(request, step, step.interrupt, before, ms)
         ended = self._reflect(step, ms, changed=changed)
         self._save()
         return ended
@@ -118,9 +123,10 @@ class PlanLoop:
             )
         )
 
-    def _pursue(self, text: str) -> Step:
+    def _request(self, text: str) -> StepRequest:
         work = self._work
-        request = StepRequest(
+        resume, self._resume = self._resume, None
+        return StepRequest(
             session_id=work.session.id,
             loop_iteration=self._iteration,
             step_goal=text,
@@ -131,8 +137,24 @@ class PlanLoop:
             observation=self._observation,
             answer=work.answer,
             budget=self._plan.budget,
+            resume=resume,
         )
-        return pursue(self._worker, request, self._sandbox, self._candidate, self._tools.emit)
+
+    def _suspend(
+        self, request: StepRequest, step: Step, raised: InterruptRequired, before: str, ms: int
+    ) -> Ended:
+        """Put a step by that waits for a person: it has not come to its end, and counts no loop."""
+        self._charge(step, ms)
+        point = Checkpoint(
+            plan=self._plan,
+            tree=self._tree if raised.blob else before,
+            base=self._sandbox.base,
+            observation=self._observation,
+        )
+        saved = suspension.interrupt(request, step, raised, point)
+        self._tools.sessions.save_interrupt(self._work.session.id, self._iteration, saved)
+        draft = suspension.question(self._work.task, saved)
+        return self._end(StopReason(Axis.DEFER, draft.kind), (draft, *step.drafts))
 
     def _keep(self, step: Step) -> tuple[Step, bool]:
         """Keep the worktree's tree under the candidate's ref; say whether it is a new one.
@@ -146,7 +168,9 @@ class PlanLoop:
             self._sandbox.restore(self._tree)
             said = f"{exc}\nThe worktree was put back to how it was before the step.\n{step.said}"
             progress = replace(step.progress, tool_calls_errored=True)
-            return replace(step, said=said, closed=None, progress=progress), False
+            raised = replace(step.interrupt, blob=b"") if step.interrupt is not None else None
+            lost = replace(step, said=said, closed=None, progress=progress, interrupt=raised)
+            return lost, False
         changed = tree not in self._seen
         self._seen.add(tree)
         self._tree = tree
@@ -268,11 +292,17 @@ class PlanLoop:
         todo = self._plan.active
         if todo is not None:
             self._plan = self._plan.with_todo(self._plan.cursor, attempts=todo.attempts + 1)
+        loops_used = budget.loops_used + (0 if is_fault else 1)
+        self._plan = replace(self._plan, budget=replace(budget, loops_used=loops_used))
+        self._charge(step, ms)
+
+    def _charge(self, step: Step, ms: int) -> None:
+        """Count what a step has spent, whether it came to its end or not."""
+        budget = self._plan.budget
         self._plan = replace(
             self._plan,
             budget=replace(
                 budget,
-                loops_used=budget.loops_used + (0 if is_fault else 1),
                 wall_ms=budget.wall_ms + ms,
                 tokens_used=budget.tokens_used
                 + step.usage.prompt_tokens

@@ -5,17 +5,22 @@ from dataclasses import dataclass, field, replace
 from loopctl.domain import DecisionDraft, Usage
 from loopctl.engine import questions
 from loopctl.events import AssumptionRecorded, MessageRejected
+from loopctl.plan import CallDone
 from loopctl.ports import Emit, Sandbox, Worker
 from loopctl.steps import (
     Assumed,
     Deferred,
     ForkRaised,
+    InterruptRequired,
     MessageMalformed,
     OutputTail,
     PremiseInvalid,
     StepEvent,
     StepRequest,
     TodoDone,
+    ToolCallFinished,
+    ToolCallStarted,
+    ToolEvent,
     UsageReported,
     WorkerProgress,
 )
@@ -32,6 +37,8 @@ class Step:
         closed: The summary with which the worker closes the active todo; ``None`` if it does not.
         drafts: What a human is asked; the step ends its task for now.
         errors: What was wrong with the worker's messages; shown to it.
+        done: The finished tool calls, those before an interrupt of the same step included.
+        interrupt: A call waits for a person, so the step is not at its end.
     """
 
     progress: WorkerProgress
@@ -42,6 +49,8 @@ class Step:
     drafts: tuple[DecisionDraft, ...] = ()
     errors: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
+    done: tuple[CallDone, ...] = ()
+    interrupt: InterruptRequired | None = None
 
     @property
     def observation(self) -> str:
@@ -60,6 +69,8 @@ def pursue(
         CancelledError: The run was asked to stop.
     """
     step = Step(progress=WorkerProgress(False, False, ""))  # noqa: FBT003 - nothing seen yet
+    if request.resume is not None:
+        step = replace(step, done=request.resume.done, closed=request.resume.closed)
     for event in worker.execute_step(request, sandbox):
         step = _fold(step, event)
         match event:
@@ -85,17 +96,35 @@ def _fold(step: Step, event: StepEvent) -> Step:
             return replace(step, said=text, exit=code, is_environment=is_environment)
         case TodoDone(summary):
             return replace(step, closed=summary)
-        case Deferred(draft):
-            return replace(step, drafts=(*step.drafts, draft))
-        case ForkRaised():
-            return replace(step, drafts=(*step.drafts, questions.fork(event)))
-        case PremiseInvalid():
-            return replace(step, drafts=(*step.drafts, questions.premise(event)))
+        case Deferred() | ForkRaised() | PremiseInvalid():
+            return replace(step, drafts=(*step.drafts, _draft(event)))
         case MessageMalformed(error):
             return replace(step, errors=(*step.errors, error))
+        case ToolCallStarted() | ToolCallFinished() | InterruptRequired():
+            return _fold_call(step, event)
         case UsageReported(usage):
             return replace(step, usage=step.usage + usage)
         case WorkerProgress():
             return replace(step, progress=event)
         case Assumed():
             return step
+
+
+def _draft(event: Deferred | ForkRaised | PremiseInvalid) -> DecisionDraft:
+    match event:
+        case Deferred(draft):
+            return draft
+        case ForkRaised():
+            return questions.fork(event)
+        case PremiseInvalid():
+            return questions.premise(event)
+
+
+def _fold_call(step: Step, event: ToolEvent) -> Step:
+    match event:
+        case ToolCallStarted():
+            return step
+        case ToolCallFinished(call_id, tool, content, is_error):
+            return replace(step, done=(*step.done, CallDone(call_id, tool, content, is_error)))
+        case InterruptRequired():
+            return replace(step, interrupt=event)

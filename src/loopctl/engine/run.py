@@ -7,7 +7,7 @@ from typing import Literal, cast
 
 from loopctl.clock import stamp
 from loopctl.domain import GOAL, Decision, RunStatus, Scope, Sha, TaskId, TaskStatus
-from loopctl.engine import recovery
+from loopctl.engine import outcomes, recovery
 from loopctl.engine.answers import announce
 from loopctl.engine.board import Board
 from loopctl.engine.criteria import Judged, judge_goal
@@ -85,6 +85,7 @@ class Run:
             self._tools.repository.landings,
             (*beginning.unfinished, self._record.id),
         )
+        outcomes.settle(self._decisions.decisions(), self._tools.calls)
         self._repeat_decisions(beginning)
         self._driver.drive()
         return self._end(beginning, land_here)

@@ -9,15 +9,16 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 
 from loopctl.domain import Axis, Decision, DecisionKind, Goal, Limits, Option, Sha, StopReason, Task
-from loopctl.engine import forks, naming, questions
+from loopctl.engine import forks, naming, questions, suspension
 from loopctl.engine.planloop import PlanLoop
 from loopctl.engine.progress import StallLimits
 from loopctl.engine.work import Ended, Tools, Work
 from loopctl.events import CandidateEnded, ForkResolved, SandboxOpened
-from loopctl.plan import Budget, Plan, PlanStatus, TodoStatus, single_todo
+from loopctl.plan import Budget, Interrupt, Plan, PlanStatus, TodoStatus, single_todo
 from loopctl.ports import Sandbox, Worker
 from loopctl.records import SessionRecord
 from loopctl.settings import Settings
+from loopctl.steps import Resume
 from loopctl.verdict import Verdict
 
 
@@ -118,6 +119,9 @@ class TaskRun:
         session = self._tools.sessions.open_session(run_id, task.id, name, self._start.head)
         plan = self._plan(option, session, shares)
         base, tree = self._origin(session)
+        decision = self._decision(session)
+        if session.interrupt is not None and decision is None:
+            return self._still_waiting(session, session.interrupt, plan)
         label = naming.sandbox(run_id, task.id, name)
         with closing(self._tools.repository.open_sandbox(label, base, tree)) as sandbox:
             self._tools.emit(SandboxOpened(task=task.id, candidate=name, base=base, tree=tree))
@@ -132,11 +136,36 @@ class TaskRun:
                 option=option,
                 observation=self._observation(session),
                 answer=self._start.answers[-1].answer if self._start.answers else None,
+                resume=self._resume(session, decision),
             )
             return (
                 self._set_up(sandbox, work)
                 or PlanLoop(self._tools, self._worker(), sandbox, work).run()
             )
+
+    def _decision(self, session: SessionRecord) -> Decision | None:
+        """Return the answer to what the session's interrupt asks."""
+        if session.interrupt is None:
+            return None
+        return suspension.answered(session.interrupt, self._start.answers)
+
+    def _resume(self, session: SessionRecord, decision: Decision | None) -> Resume | None:
+        if session.interrupt is None or decision is None:
+            return None
+        return suspension.resume(session.interrupt, decision, self._tools.calls)
+
+    def _still_waiting(self, session: SessionRecord, saved: Interrupt, plan: Plan) -> Ended:
+        """Ask again: a crash, or a person who has named the task, came before the answer."""
+        draft = suspension.question(self._task, saved)
+        return Ended(
+            candidate=session.candidate,
+            stop=StopReason(Axis.DEFER, draft.kind),
+            tree=saved.checkpoint.tree,
+            base=Sha(saved.checkpoint.base),
+            plan=plan,
+            ref=naming.ref(self._context.run_id, self._task.id, session.candidate),
+            drafts=(draft,),
+        )
 
     def _worker(self) -> Worker:
         return self._context.workers[self._task.worker or self._settings.loop.worker]
@@ -145,16 +174,16 @@ class TaskRun:
         """Return commit and tree of the worktree: new, carried onto the head, or as it was left.
 
         Work that goes on is put onto the present head where its diff applies there, so that it is
-        judged once and where it will land.
+        judged once and where it will land. A step in its middle stays on the files that it knows.
         """
         repository, head = self._tools.repository, self._start.head
         if self._start.returned is not None:
             return head, self._start.tree or repository.tree_of(head)
-        checkpoint = session.checkpoint
+        checkpoint = session.newest
         if checkpoint is None or not checkpoint.base:
             return head, repository.tree_of(head)
-        if checkpoint.base == head:
-            return head, checkpoint.tree
+        if checkpoint.base == head or session.interrupt is not None:
+            return Sha(checkpoint.base), checkpoint.tree
         carried = repository.carry(checkpoint.base, checkpoint.tree, head)
         if carried.tree is None:
             return Sha(checkpoint.base), checkpoint.tree
@@ -163,14 +192,14 @@ class TaskRun:
     def _observation(self, session: SessionRecord) -> str:
         if self._start.returned is not None:
             return self._start.observation
-        return session.checkpoint.observation if session.checkpoint is not None else ""
+        return session.newest.observation if session.newest is not None else ""
 
     def _plan(self, option: Option | None, session: SessionRecord, shares: int) -> Plan:
         budget = forks.share(self._budget(), shares)
-        if session.checkpoint is None:
+        if session.newest is None:
             text = option.prompt if option is not None and option.prompt else self._task.prompt
             return single_todo(self._context.goal.text, text or self._task.title, budget)
-        plan = session.checkpoint.plan
+        plan = session.newest.plan
         caps = replace(
             plan.budget,
             loops_max=budget.loops_max,
@@ -215,7 +244,7 @@ class TaskRun:
             tree=work.tree,
             base=sandbox.base,
             plan=work.plan,
-            ref=work.ref if work.session.checkpoint is not None else "",
+            ref=work.ref if work.session.newest is not None else "",
             drafts=(draft,),
         )
 

@@ -8,9 +8,10 @@ from pathlib import Path
 from typing import Any, Final
 
 from loopctl.errors import SchemaTooNewError, StoreError
+from loopctl.store.upgrades import UPGRADES
 
 FILE_NAME: Final = "loop.db"
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 _BUSY_MS: Final = 5000
 
 
@@ -85,11 +86,17 @@ def _prepare(connection: sqlite3.Connection) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > SCHEMA_VERSION:
         raise SchemaTooNewError(version, SCHEMA_VERSION)
-    if version == 0:
-        for statement in _schema().split(";"):
-            connection.execute(statement)
-        connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+    for statement in _schema().split(";") if version == 0 else _upgrade(version):
+        connection.execute(statement)
+    connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
     connection.execute("COMMIT")
+
+
+def _upgrade(version: int) -> Iterator[str]:
+    """Yield the statements that bring a file of ``version`` up to the present one."""
+    for target, statements in UPGRADES:
+        if target > version:
+            yield from statements
 
 
 def _schema() -> str:
