@@ -36,7 +36,7 @@ Approve = Annotated[
     bool | None,
     typer.Option(
         "--approve/--reject",
-        help="Let a pending action happen, or leave the task as it is.",
+        help="Let a pending action happen, or refuse it; else a refusal leaves the task as it is.",
         show_default=False,
     ),
 ]
