@@ -9,12 +9,10 @@ def main() -> None:
     """Read the command line and do what it says."""
     # Starting makes many objects and no garbage: looking for some at every 700th is what costs.
     gc.set_threshold(50_000, 20, 20)
-    if spec := os.environ.get("LOOP_FAILPOINT"):
-        from loopctl import failpoints  # noqa: PLC0415 - for tests alone
-
-        failpoints.arm(spec)
+    from loopctl import failpoints  # noqa: PLC0415
     from loopctl.cli.app import build  # noqa: PLC0415 - so that the worker's entry need not load it
 
+    failpoints.arm(os.environ)
     build(sys.argv[1:])(prog_name="loop")
 
 

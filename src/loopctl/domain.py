@@ -18,6 +18,13 @@ GOAL: Final = "@goal"
 """Stands for a task in the goal's own decisions; no task can be called that."""
 
 
+APPROVED: Final = "approve"
+"""The one answer that lets a pending action happen."""
+
+REJECTED: Final = "reject"
+"""The answer that leaves a task as it is; a call that waits for approval is refused by it."""
+
+
 class TaskStatus(StrEnum):
     """What the manifest says of a task; only the harness moves it (``engine/transitions.py``)."""
 
@@ -232,6 +239,15 @@ class Decision:
     answered_at: str | None = None
     raised: Limits = Limits()
     call_key: str = ""
+
+    @property
+    def is_going_on(self) -> bool:
+        """It is answered, and the answer lets the task go on.
+
+        A rejection does not, but for one that refuses a call: the task goes on without it.
+        """
+        refuses_call = self.kind is DecisionKind.APPROVAL and bool(self.call_key)
+        return self.answer is not None and (self.answer != REJECTED or refuses_call)
 
 
 @dataclass(frozen=True, slots=True)

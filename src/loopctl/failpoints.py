@@ -1,57 +1,56 @@
-"""Named points at which a test kills the process; a release reaches them and nothing happens.
+"""Crash points: named places at which a test can kill the process, to prove that nothing is lost.
 
-``LOOP_FAILPOINT=NAME:COUNT`` kills the process with SIGKILL when it reaches ``NAME`` for the
-COUNT-th time. It is read once, by the entry of the process, which hands it to :func:`arm`.
+Without ``LOOP_FAILPOINT`` in the environment a point does nothing. With ``NAME:N`` the process
+kills itself, with SIGKILL, at the N-th passage of that point; with ``trace=FILE`` every passage is
+appended to a file, from which a sweep learns what there is to kill.
 """
 
 import os
 import signal
-import threading
-from typing import Final, NoReturn
+from collections import Counter
+from collections.abc import Callable, Mapping
+from typing import Final
 
 VARIABLE: Final = "LOOP_FAILPOINT"
 
-
-class _Armed:
-    """The one point that kills, and how often it may still be passed."""
-
-    def __init__(self, name: str, count: int) -> None:
-        self._name = name
-        self._left = count
-        self._lock = threading.Lock()
-
-    def pass_by(self, name: str) -> None:
-        if name != self._name:
-            return
-        with self._lock:
-            self._left -= 1
-            if self._left == 0:
-                _die()
-
-
-_armed: _Armed | None = None
-
-
-def arm(spec: str) -> None:
-    """Make this process die where ``spec`` (``NAME:COUNT``) says.
-
-    Raises:
-        ValueError: ``spec`` is not of that form, or the count is below 1.
-    """
-    global _armed  # noqa: PLW0603 - one process dies at one place
-    name, _, count = spec.rpartition(":")
-    if not name or not count.isdecimal() or int(count) < 1:
-        raise ValueError(f"{VARIABLE}={spec}: a point and a count are needed, as in NAME:1")
-    _armed = _Armed(name, int(count))
+_armed: Callable[[str], None] | None = None
 
 
 def reach(name: str) -> None:
-    """Die here if a test has asked for it."""
+    """Pass the point ``name``: before or after a durable write, or the start of a process."""
     if _armed is not None:
-        _armed.pass_by(name)
+        _armed(name)
 
 
-def _die() -> NoReturn:
-    os.kill(os.getpid(), signal.SIGKILL)
-    while True:  # The signal may take a moment; nothing of ours runs in it.
-        signal.pause()
+def arm(environ: Mapping[str, str]) -> None:
+    """Do what ``LOOP_FAILPOINT`` says, from now on; called once, when the process starts."""
+    global _armed  # noqa: PLW0603 - one switch for the process, read at every point
+    wanted = environ.get(VARIABLE, "")
+    kind, _, rest = wanted.partition("=")
+    if not wanted:
+        _armed = None
+    elif kind == "trace":
+        _armed = _tracer(rest)
+    else:
+        name, _, count = wanted.rpartition(":")
+        _armed = _killer(name, int(count))
+
+
+def _tracer(path: str) -> Callable[[str], None]:
+    file = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    return lambda name: _ignore(os.write(file, f"{name}\n".encode()))
+
+
+def _killer(wanted: str, count: int) -> Callable[[str], None]:
+    passed: Counter[str] = Counter()
+
+    def pass_by(name: str) -> None:
+        passed[name] += 1
+        if name == wanted and passed[name] == count:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    return pass_by
+
+
+def _ignore(_written: int) -> None:
+    """Drop a result."""

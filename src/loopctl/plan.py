@@ -228,6 +228,7 @@ class Interrupt:
             before the step where ``blob`` is empty.
         blob: What the worker gave; empty where it takes the whole step again.
         done: The calls of the step that are finished.
+        first_call: The ordinal of the step's first call.
         closed: The summary with which the step has closed the active todo, if it has.
         reason: Why a person is asked, one line.
         since: When the call was begun before; empty for an approval.
@@ -239,6 +240,7 @@ class Interrupt:
     blob: bytes = b""
     done: tuple[CallDone, ...] = ()
     closed: str | None = None
+    first_call: int = 0
     reason: str = ""
     since: str = ""
 

@@ -24,7 +24,15 @@ from loopctl.domain import (
     Wait,
 )
 from loopctl.plan import Checkpoint, Interrupt
-from loopctl.records import Candidate, Capsule, Carried, Landed, RunRecord, SessionRecord
+from loopctl.records import (
+    Candidate,
+    Capsule,
+    Carried,
+    Landed,
+    Rescued,
+    RunRecord,
+    SessionRecord,
+)
 from loopctl.steps import Message, StepEvent, StepRequest
 from loopctl.verdict import CheckResult, GateResult
 
@@ -39,11 +47,13 @@ Describe = Callable[[GateResult], str]
 """The text that a failing gate's evidence becomes for the worker."""
 
 
-# --- workers -----------------------------------------------------------------------------------
-
-
 class Worker(Protocol):
     """Does one step and forgets; any step may run in a fresh process, or on another machine."""
+
+    @property
+    def makes_plans(self) -> bool:
+        """Whether a planning step makes sense; else a task is one todo."""
+        ...
 
     def execute_step(self, request: StepRequest, sandbox: "Sandbox") -> Iterator[StepEvent]:
         """Yield what happened; exactly one ``WorkerProgress`` comes last.
@@ -53,9 +63,6 @@ class Worker(Protocol):
             CancelledError: The run was asked to stop; its processes have been ended.
         """
         ...
-
-
-# --- sandbox -----------------------------------------------------------------------------------
 
 
 class Sandbox(Protocol):
@@ -112,6 +119,14 @@ class Sandbox(Protocol):
 
     def restore(self, tree: str) -> None:
         """Make the worktree's files those of ``tree``, remaking the worktree where it is gone."""
+        ...
+
+    def rescue(self) -> Rescued:
+        """Save the files under a ref of their own, whatever state they are in; never raises.
+
+        For a step that was cut short, or whose files :meth:`snapshot` refuses. Where that did not
+        save all of them, :meth:`close` leaves the worktree in its place.
+        """
         ...
 
     def close(self) -> None:
@@ -176,10 +191,19 @@ class Repository(Protocol):
         """Return the tree id of a commit."""
         ...
 
-    def open_sandbox(self, name: str, base: Sha, tree: str | None = None) -> Sandbox:
+    def open_sandbox(
+        self, name: str, base: Sha, tree: str | None = None, *, rescue_ref: str = ""
+    ) -> Sandbox:
         """Return a new worktree of ``base``, its files those of ``tree`` where one is given.
 
-        A worktree of that name left by a crash is removed first.
+        A worktree of that name is removed first, unless it holds what no ref keeps yet.
+
+        Args:
+            name: Unique in the repository.
+            base: A commit.
+            tree: Instead of that of ``base``.
+            rescue_ref: Where the sandbox is a worker's: the ref (below ``refs/loop/``) under which
+                its files are saved when a step is cut short. A number is added where it is taken.
 
         Raises:
             SandboxError: It could not be made; says why.
@@ -228,9 +252,6 @@ class Repository(Protocol):
         ...
 
 
-# --- judges ------------------------------------------------------------------------------------
-
-
 class Gate(Protocol):
     """The judges that block, in order."""
 
@@ -257,9 +278,6 @@ class VerdictCache(Protocol):
     def put(self, tree: str, check: str, command: str, result: CheckResult) -> None:
         """Remember a verdict; one whose blame is ``environment`` or ``flaky`` is not kept."""
         ...
-
-
-# --- manifest ----------------------------------------------------------------------------------
 
 
 class ManifestFile(Protocol):
@@ -309,9 +327,6 @@ class Frontier(Protocol):
         ...
 
 
-# --- store -------------------------------------------------------------------------------------
-
-
 class RunStore(Protocol):
     """Runs, in ``.local/loop.db``. Every write here and below is one transaction."""
 
@@ -336,10 +351,11 @@ class SessionStore(Protocol):
     """Sessions and their checkpoints."""
 
     def open_session(self, run_id: str, task: TaskId, candidate: str, base: Sha) -> SessionRecord:
-        """Return the session of that candidate, made now or earlier, with its last checkpoint.
+        """Return the session of that candidate, with its last checkpoint and what interrupts it."""
+        ...
 
-        An interrupt of the step after that comes with it, and is never taken for a checkpoint.
-        """
+    def last_run(self, task: TaskId) -> str | None:
+        """Return the run that was the last to open a session of a task."""
         ...
 
     def save_checkpoint(self, session_id: str, iteration: int, checkpoint: Checkpoint) -> None:
@@ -347,7 +363,6 @@ class SessionStore(Protocol):
 
         Raises:
             CheckpointConflictError: The iteration exists with other contents.
-            ValueError: The iteration is not below ``plan.ITERATION_LIMIT``.
         """
         ...
 
@@ -356,7 +371,6 @@ class SessionStore(Protocol):
 
         Raises:
             CheckpointConflictError: The step has come to its end already.
-            ValueError: The iteration is not below ``plan.ITERATION_LIMIT``.
         """
         ...
 
@@ -381,9 +395,6 @@ class DecisionStore(Protocol):
     def decisions(self, *, task: str | None = None) -> tuple[Decision, ...]:
         """Return the decisions of all runs in the order in which they were raised."""
         ...
-
-
-# --- context -----------------------------------------------------------------------------------
 
 
 class Brain(Protocol):

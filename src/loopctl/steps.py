@@ -50,7 +50,11 @@ class StepRequest:
         answer: The human's words where the task was deferred before; ``None`` otherwise.
         budget: What is left to spend.
         run_id: The run.
+        is_planning: The step makes the plan: it answers with :class:`PlanProposed`. It belongs to
+            the iteration that it opens and is no loop of its own.
         resume: Set where this iteration was begun before and interrupted; it goes on from there.
+        first_call: The ordinal of the step's first tool call: they run over the whole iteration,
+            and a planning step may have made some.
     """
 
     session_id: str
@@ -64,7 +68,9 @@ class StepRequest:
     observation: str = ""
     answer: str | None = None
     budget: Budget = field(default_factory=Budget)
+    is_planning: bool = False
     resume: Resume | None = None
+    first_call: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +127,16 @@ class MessageMalformed:
     """A message could not be read; ``error`` is shown to the worker."""
 
     error: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlanProposed:
+    """The todos that the worker sees ahead, in order: the plan, or what it should become.
+
+    What is open and not named is abandoned; what is new is inserted.
+    """
+
+    todos: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -212,4 +228,4 @@ Message = TodoDone | Deferred | ForkRaised | PremiseInvalid | Assumed | MessageM
 ToolEvent = ToolCallStarted | ToolCallFinished | InterruptRequired
 """What a worker that calls tools tells of them."""
 
-StepEvent = OutputTail | Message | ToolEvent | UsageReported | WorkerProgress
+StepEvent = OutputTail | Message | PlanProposed | ToolEvent | UsageReported | WorkerProgress

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from loopctl.domain import (
     GOAL,
+    REJECTED,
     Decision,
     DecisionKind,
     Limits,
@@ -14,17 +14,12 @@ from loopctl.domain import (
     TaskId,
     TaskStatus,
 )
+from loopctl.engine.criteria import said_yes
 from loopctl.engine.outcomes import has_happened
 from loopctl.engine.questions import AGAIN, HAPPENED
 from loopctl.errors import AnswerError
 from loopctl.events import DecisionAnswered
 from loopctl.ports import Brain, DecisionStore, Emit
-
-APPROVED: Final = "approve"
-"""The one answer that lets a call happen."""
-
-REJECTED: Final = "reject"
-"""The answer that leaves a task as it is; a call that waited for approval is refused by it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,6 +59,11 @@ def check(answers: Sequence[Answer], decisions: Sequence[Decision]) -> tuple[Dec
         if not answer.text.strip():
             raise AnswerError(f"the answer to {decision.id} is empty")
         is_raised = answer.raised != Limits()
+        if _is_criterion(decision) and said_yes(answer.text) is None:
+            raise AnswerError(
+                f"{decision.id} wants a yes or a no: loop answer {decision.id} yes; more words may "
+                "follow"
+            )
         if decision.kind is DecisionKind.BUDGET and not is_raised and answer.text != REJECTED:
             raise AnswerError(
                 f"{decision.id} asks for a budget: loop answer {decision.id} --budget loops=50 "
@@ -73,6 +73,10 @@ def check(answers: Sequence[Answer], decisions: Sequence[Decision]) -> tuple[Dec
             _check_outcome(decision, answer.text)
         fitting.append(decision)
     return tuple(fitting)
+
+
+def _is_criterion(decision: Decision) -> bool:
+    return decision.task == GOAL and decision.kind is DecisionKind.VERIFY
 
 
 def _check_outcome(decision: Decision, text: str) -> None:
@@ -115,16 +119,9 @@ def freed(recorded: Sequence[Decision], decisions: Sequence[Decision]) -> tuple[
     tasks = dict.fromkeys(
         TaskId(decision.task)
         for decision in recorded
-        if decision.task != GOAL
-        and decision.task not in waiting
-        and (decision.answer != REJECTED or _is_call_approval(decision))
+        if decision.task != GOAL and decision.task not in waiting and decision.is_going_on
     )
     return tuple(tasks)
-
-
-def _is_call_approval(decision: Decision) -> bool:
-    """Its rejection refuses one call; the task goes on without it."""
-    return decision.kind is DecisionKind.APPROVAL and bool(decision.call_key)
 
 
 def reach(manifest: Manifest, tasks: Sequence[TaskId]) -> Scope:

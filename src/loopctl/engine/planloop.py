@@ -11,28 +11,32 @@ from dataclasses import replace
 from typing import Final
 
 from loopctl.domain import Axis, DecisionDraft, StopReason, Usage
-from loopctl.engine import questions, suspension
+from loopctl.engine import questions, replan, suspension
 from loopctl.engine.progress import observe
 from loopctl.engine.pursuit import Step, pursue
+from loopctl.engine.recovery import rescue_notice
+from loopctl.engine.spending import spent
+from loopctl.engine.telling import Teller
 from loopctl.engine.terminator import stop_reason
-from loopctl.engine.work import Ended, Tools, Work
+from loopctl.engine.work import Ended, Tools, Work, todo_text
 from loopctl.errors import SandboxError
-from loopctl.events import (
-    GateFinished,
-    PlanCreated,
-    StepFinished,
-    StepStarted,
-    TodoClosed,
-    TodoReopened,
-)
 from loopctl.plan import Checkpoint, PlanStatus, StepProgress, TodoStatus
 from loopctl.ports import Sandbox, Worker
 from loopctl.records import Candidate
-from loopctl.steps import InterruptRequired, StepRequest, WorkerProgress
+from loopctl.steps import StepRequest, WorkerProgress
 from loopctl.verdict import Blame, GateResult
 
 FAULT_TRIES: Final = 2
 """How many environment faults a candidate meets before a human is asked."""
+
+PLAN_TRIES: Final = 2
+"""How many planning steps without a plan there are before the task is one todo."""
+
+PLANNING: Final = "Break the task down into an ordered list of todos."
+"""The sub-goal of a planning step."""
+
+SUMMARY_CHARS: Final = 2000
+"""What is kept of a todo's summary; checkpoints must not grow with what workers say."""
 
 _PLAN_STATUS: Final = {
     Axis.GOAL: PlanStatus.COMPLETE,
@@ -50,6 +54,7 @@ class PlanLoop:
         self._sandbox = sandbox
         self._work = work
         self._candidate = work.session.candidate
+        self._tell = Teller(tools.emit, work.task.id, work.session.candidate)
         self._plan = work.plan
         self._iteration = work.session.iteration
         self._tree = work.tree
@@ -57,10 +62,14 @@ class PlanLoop:
         self._seen = {self._base_tree, self._tree}
         self._kept = ""
         self._observation = work.observation
+        interrupt = work.session.interrupt
         self._resume = work.resume
+        self._first_call = interrupt.first_call if interrupt is not None else 0
+        self._is_suspended = False
         self._gate: GateResult | None = None
         self._faults = 0
         self._usage = Usage()
+        self._untold = Usage()
         self._said = ""
 
     def run(self) -> Ended:
@@ -79,31 +88,78 @@ class PlanLoop:
     def _begin(self) -> Ended | None:
         """Announce a new plan; gate a resumed one with nothing open, since now it may pass."""
         self._keep_tree()
-        if self._iteration == 0 and self._work.session.interrupt is None:
-            texts = tuple(todo.text for todo in self._plan.todos)
-            self._tools.emit(
-                PlanCreated(task=self._work.task.id, candidate=self._candidate, todos=texts)
-            )
+        if self._iteration == 0 and self._plan.todos and self._work.session.interrupt is None:
+            self._tell.plan_created(self._plan)
         return self._judge() if self._plan.is_goal_met else None
 
     def _step(self) -> Ended | None:
         self._iteration += 1
+        began = self._tools.clock.monotonic()
+        if not self._plan.todos:
+            ended = self._make_plan(began)
+            if ended is not None:
+                self._save()
+                return ended
         todo = self._plan.active
         text = todo.text if todo is not None else ""
         self._announce(text)
-        began = self._tools.clock.monotonic()
-        request = self._request(text)
-        step = pursue(self._worker, request, self._sandbox, self._candidate, self._tools.emit)
+        step = self._pursue("" if self._work.is_relay else text)
         ms = int((self._tools.clock.monotonic() - began) * 1000)
         self._usage += step.usage
         self._said = step.said or self._said
-        before = self._tree
-        step, changed = self._keep(step)
         if step.interrupt is not None:
-            return self._suspend(request, step, step.interrupt, before, ms)
+            return self._suspend(step, ms)
+        step, changed = self._keep(step)
         ended = self._reflect(step, ms, changed=changed)
         self._save()
         return ended
+
+    def _make_plan(self, began: float) -> Ended | None:
+        """Have the worker plan; after some tries without a plan the task is one todo.
+
+        A planning step belongs to the iteration that it opens: it is no loop, but what it spends
+        counts, and a budget that it uses up is the end.
+        """
+        observation = self._observation
+        for _ in range(PLAN_TRIES):
+            step = self._pursue(PLANNING, is_planning=True)
+            self._usage += step.usage
+            if step.interrupt is not None:
+                return self._suspend(step, int((self._tools.clock.monotonic() - began) * 1000))
+            self._untold += step.usage
+            self._plan = spent(self._plan, step.usage)
+            self._first_call = max(self._first_call, step.next_call)
+            self._observation = step.observation
+            if step.drafts:
+                return self._end(StopReason(Axis.DEFER, step.drafts[0].kind), step.drafts)
+            if step.proposed is not None and not self._reject(step.proposed):
+                self._plan = replan.planned(self._plan, step.proposed)
+                break
+        else:
+            text = todo_text(self._work.task, self._work.option)
+            self._plan = replan.planned(self._plan, (text,))
+        self._observation = observation
+        self._tell.plan_created(self._plan)
+        stop = stop_reason(self._plan, self._tools.stall, gate_passed=False)
+        return self._end(stop) if stop is not None else None
+
+    def _revise(self, texts: tuple[str, ...]) -> None:
+        """Take a re-plan over, or show the worker why it cannot be."""
+        if self._reject(texts):
+            return
+        plan = replan.revised(self._plan, texts)
+        if plan is self._plan:
+            return
+        self._plan = plan
+        self._tell.plan_revised(plan, texts)
+
+    def _reject(self, texts: tuple[str, ...]) -> bool:
+        why = "relay makes no plans" if self._work.is_relay else replan.rejection(texts)
+        if not why:
+            return False
+        self._observation = f"{self._observation}\nThe plan was not taken over: {why}.".strip()
+        self._tell.rejected(why)
+        return True
 
     def _announce(self, text: str) -> None:
         task = self._work.task
@@ -114,19 +170,12 @@ class PlanLoop:
                 verify_cmd=task.verify_cmd or "",
             )
         )
-        self._tools.emit(
-            StepStarted(
-                task=task.id,
-                candidate=self._candidate,
-                iteration=self._iteration,
-                step_goal=text,
-            )
-        )
+        self._tell.step_started(self._iteration, text)
 
-    def _request(self, text: str) -> StepRequest:
+    def _pursue(self, text: str, *, is_planning: bool = False) -> Step:
         work = self._work
         resume, self._resume = self._resume, None
-        return StepRequest(
+        request = StepRequest(
             session_id=work.session.id,
             loop_iteration=self._iteration,
             step_goal=text,
@@ -137,22 +186,25 @@ class PlanLoop:
             observation=self._observation,
             answer=work.answer,
             budget=self._plan.budget,
+            is_planning=is_planning,
             resume=resume,
+            first_call=self._first_call,
         )
+        return pursue(self._worker, request, self._sandbox, self._candidate, self._tools.emit)
 
-    def _suspend(
-        self, request: StepRequest, step: Step, raised: InterruptRequired, before: str, ms: int
-    ) -> Ended:
-        """Put a step by that waits for a person: it has not come to its end, and counts no loop."""
-        self._charge(step, ms)
-        point = Checkpoint(
-            plan=self._plan,
-            tree=self._tree if raised.blob else before,
-            base=self._sandbox.base,
-            observation=self._observation,
+    def _suspend(self, step: Step, ms: int) -> Ended:
+        """Put a step by that waits for a person: it has not come to its end, and is no loop yet."""
+        before = self._checkpoint()
+        step, _ = self._keep(step)
+        self._plan = spent(self._plan, step.usage, ms=ms)
+        saved = suspension.interrupt(
+            (self._work.session.id, self._iteration, self._first_call),
+            step,
+            before=replace(before, plan=self._plan),
+            after=replace(before, plan=self._plan, tree=self._tree),
         )
-        saved = suspension.interrupt(request, step, raised, point)
         self._tools.sessions.save_interrupt(self._work.session.id, self._iteration, saved)
+        self._is_suspended = True
         draft = suspension.question(self._work.task, saved)
         return self._end(StopReason(Axis.DEFER, draft.kind), (draft, *step.drafts))
 
@@ -160,22 +212,33 @@ class PlanLoop:
         """Keep the worktree's tree under the candidate's ref; say whether it is a new one.
 
         A worktree that the step has destroyed, or that git must not touch, is put back to the
-        tree before the step, and the worker is told.
+        tree before the step, and the worker is told; its files are kept under a ref of their own.
+        Where even that cannot be done they are left as they are: the machine is at fault.
         """
         try:
             tree = self._sandbox.snapshot()
         except SandboxError as exc:
-            self._sandbox.restore(self._tree)
-            said = f"{exc}\nThe worktree was put back to how it was before the step.\n{step.said}"
-            progress = replace(step.progress, tool_calls_errored=True)
-            raised = replace(step.interrupt, blob=b"") if step.interrupt is not None else None
-            lost = replace(step, said=said, closed=None, progress=progress, interrupt=raised)
-            return lost, False
+            return self._unkept(step, exc), False
         changed = tree not in self._seen
         self._seen.add(tree)
         self._tree = tree
         self._keep_tree()
         return step, changed
+
+    def _unkept(self, step: Step, fault: SandboxError) -> Step:
+        """Return the step as one that did not close its todo, its files rescued."""
+        step = replace(step, interrupt=suspension.restarting(step.interrupt))
+        rescued = self._sandbox.rescue()
+        notice = rescue_notice(rescued, self._work.task.id)
+        if notice is not None:
+            self._tools.emit(notice)
+        if not rescued.is_complete:
+            said = f"{fault}; its files are left in {rescued.folder}"
+            return replace(step, said=said, closed=None, is_environment=True)
+        self._sandbox.restore(self._tree)
+        said = f"{fault}\nThe worktree was put back to how it was before the step.\n{step.said}"
+        progress = replace(step.progress, tool_calls_errored=True)
+        return replace(step, said=said, closed=None, progress=progress)
 
     def _keep_tree(self) -> None:
         """Point the candidate's ref at its tree, unless it keeps it already."""
@@ -189,17 +252,24 @@ class PlanLoop:
         """Move the plan on by one step; return the end where there is one."""
         is_fault = step.is_environment
         progress = _signals(step, self._tree, changed=changed)
-        self._finished(step, progress, ms)
+        told = replace(step, usage=step.usage + self._untold)
+        self._untold = Usage()
+        self._tell.step_finished(self._iteration, told, progress, self._tree, ms)
         self._spend(step, ms, is_fault=is_fault)
         self._observation = step.observation
         if step.drafts:
             return self._end(StopReason(Axis.DEFER, step.drafts[0].kind), step.drafts)
         if is_fault:
             return self._fault(questions.environment(self._work.task, f"{step.said}."))
-        ended = self._close(step.closed) if step.closed is not None else None
+        if step.closed is not None:
+            self._close(step.closed)
+        if step.proposed is not None:
+            self._revise(step.proposed)
+        is_judged = step.closed is not None and self._plan.is_goal_met
+        ended = self._judge() if is_judged else None
         if self._gate_excuses():
             return ended
-        reopened = step.closed is not None and not self._plan.is_goal_met
+        reopened = is_judged and not self._plan.is_goal_met
         progress = replace(
             progress,
             todo_completed=progress.todo_completed and not reopened,
@@ -208,19 +278,15 @@ class PlanLoop:
         self._plan = observe(self._plan, progress, self._tools.stall)
         return ended
 
-    def _close(self, summary: str) -> Ended | None:
+    def _close(self, summary: str) -> None:
         todo = self._plan.active
         if todo is None:
-            return None
+            return
+        summary = summary[:SUMMARY_CHARS]
         self._plan = self._plan.with_todo(
             self._plan.cursor, status=TodoStatus.DONE, summary=summary
         )
-        self._tools.emit(
-            TodoClosed(
-                task=self._work.task.id, candidate=self._candidate, todo=todo.text, summary=summary
-            )
-        )
-        return self._judge() if self._plan.is_goal_met else None
+        self._tell.todo_closed(todo.text, summary)
 
     def _judge(self) -> Ended | None:
         """Ask the gate; on a failure open the last todo again with the evidence."""
@@ -250,16 +316,9 @@ class PlanLoop:
         )
         began = self._tools.clock.monotonic()
         result = self._tools.gate.judge(candidate)
-        self._add_wall(int((self._tools.clock.monotonic() - began) * 1000))
-        self._tools.emit(
-            GateFinished(
-                task=self._work.task.id,
-                candidate=self._candidate,
-                head=result.head,
-                tree=result.tree,
-                checks=result.checks,
-            )
-        )
+        ms = int((self._tools.clock.monotonic() - began) * 1000)
+        self._plan = spent(self._plan, ms=ms)
+        self._tell.gate_finished(result)
         return result
 
     def _gate_excuses(self) -> bool:
@@ -272,9 +331,7 @@ class PlanLoop:
         self._plan = self._plan.with_todo(last, status=TodoStatus.ACTIVE, summary="")
         if self._gate is not None:
             self._observation = self._tools.describe(self._gate)
-        self._tools.emit(
-            TodoReopened(task=self._work.task.id, candidate=self._candidate, todo=todo.text)
-        )
+        self._tell.todo_reopened(todo.text)
 
     def _fault(self, draft: DecisionDraft) -> Ended | None:
         """Count an environment fault; a human is asked when it lasts."""
@@ -283,33 +340,11 @@ class PlanLoop:
             return None
         return self._end(StopReason(Axis.DEFER, draft.kind), (draft,))
 
-    def _add_wall(self, ms: int) -> None:
-        budget = self._plan.budget
-        self._plan = replace(self._plan, budget=replace(budget, wall_ms=budget.wall_ms + ms))
-
     def _spend(self, step: Step, ms: int, *, is_fault: bool) -> None:
-        budget = self._plan.budget
         todo = self._plan.active
         if todo is not None:
             self._plan = self._plan.with_todo(self._plan.cursor, attempts=todo.attempts + 1)
-        loops_used = budget.loops_used + (0 if is_fault else 1)
-        self._plan = replace(self._plan, budget=replace(budget, loops_used=loops_used))
-        self._charge(step, ms)
-
-    def _charge(self, step: Step, ms: int) -> None:
-        """Count what a step has spent, whether it came to its end or not."""
-        budget = self._plan.budget
-        self._plan = replace(
-            self._plan,
-            budget=replace(
-                budget,
-                wall_ms=budget.wall_ms + ms,
-                tokens_used=budget.tokens_used
-                + step.usage.prompt_tokens
-                + step.usage.completion_tokens,
-                usd_used=budget.usd_used + step.usage.usd,
-            ),
-        )
+        self._plan = spent(self._plan, step.usage, ms=ms, loops=0 if is_fault else 1)
 
     def _end(self, stop: StopReason, drafts: tuple[DecisionDraft, ...] = ()) -> Ended:
         if stop.axis is Axis.BUDGET:
@@ -331,27 +366,19 @@ class PlanLoop:
         )
 
     def _save(self) -> None:
-        checkpoint = Checkpoint(
+        """Save the step at its end; one that was put by has its own checkpoint."""
+        if self._is_suspended:
+            return
+        checkpoint = self._checkpoint()
+        self._tools.sessions.save_checkpoint(self._work.session.id, self._iteration, checkpoint)
+        self._first_call = 0
+
+    def _checkpoint(self) -> Checkpoint:
+        return Checkpoint(
             plan=self._plan,
             tree=self._tree,
             base=self._sandbox.base,
             observation=self._observation,
-        )
-        self._tools.sessions.save_checkpoint(self._work.session.id, self._iteration, checkpoint)
-
-    def _finished(self, step: Step, progress: StepProgress, ms: int) -> None:
-        self._tools.emit(
-            StepFinished(
-                task=self._work.task.id,
-                candidate=self._candidate,
-                iteration=self._iteration,
-                tree=self._tree,
-                ms=ms,
-                progress=progress,
-                exit=step.exit,
-                tail=step.said,
-                usage=step.usage,
-            )
         )
 
 

@@ -14,6 +14,7 @@ from loopctl.steps import (
     InterruptRequired,
     MessageMalformed,
     OutputTail,
+    PlanProposed,
     PremiseInvalid,
     StepEvent,
     StepRequest,
@@ -36,8 +37,10 @@ class Step:
         is_environment: The machine kept the step from happening.
         closed: The summary with which the worker closes the active todo; ``None`` if it does not.
         drafts: What a human is asked; the step ends its task for now.
+        proposed: The todos that the worker sees ahead; ``None`` where it does not say.
         errors: What was wrong with the worker's messages; shown to it.
         done: The finished tool calls, those before an interrupt of the same step included.
+        next_call: The ordinal after that of the last call.
         interrupt: A call waits for a person, so the step is not at its end.
     """
 
@@ -47,9 +50,11 @@ class Step:
     is_environment: bool = False
     closed: str | None = None
     drafts: tuple[DecisionDraft, ...] = ()
+    proposed: tuple[str, ...] | None = None
     errors: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
     done: tuple[CallDone, ...] = ()
+    next_call: int = 0
     interrupt: InterruptRequired | None = None
 
     @property
@@ -97,11 +102,13 @@ def _fold(step: Step, event: StepEvent) -> Step:
         case TodoDone(summary):
             return replace(step, closed=summary)
         case Deferred() | ForkRaised() | PremiseInvalid():
-            return replace(step, drafts=(*step.drafts, _draft(event)))
+            return replace(step, drafts=(*step.drafts, questions.of_worker(event)))
         case MessageMalformed(error):
             return replace(step, errors=(*step.errors, error))
         case ToolCallStarted() | ToolCallFinished() | InterruptRequired():
             return _fold_call(step, event)
+        case PlanProposed(todos):
+            return replace(step, proposed=todos)
         case UsageReported(usage):
             return replace(step, usage=step.usage + usage)
         case WorkerProgress():
@@ -110,20 +117,10 @@ def _fold(step: Step, event: StepEvent) -> Step:
             return step
 
 
-def _draft(event: Deferred | ForkRaised | PremiseInvalid) -> DecisionDraft:
-    match event:
-        case Deferred(draft):
-            return draft
-        case ForkRaised():
-            return questions.fork(event)
-        case PremiseInvalid():
-            return questions.premise(event)
-
-
 def _fold_call(step: Step, event: ToolEvent) -> Step:
     match event:
-        case ToolCallStarted():
-            return step
+        case ToolCallStarted(call_id):
+            return replace(step, next_call=max(step.next_call, call_id + 1))
         case ToolCallFinished(call_id, tool, content, is_error):
             return replace(step, done=(*step.done, CallDone(call_id, tool, content, is_error)))
         case InterruptRequired():

@@ -6,17 +6,17 @@ that waited is made next. The iteration stays the same, and with it the keys of 
 
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from datetime import timedelta
 from typing import Final
 
 from loopctl.calls import ToolCall
-from loopctl.domain import Decision, DecisionDraft, DecisionKind, Task
+from loopctl.domain import APPROVED, Decision, DecisionDraft, DecisionKind, Task
 from loopctl.engine import questions
-from loopctl.engine.answers import APPROVED
 from loopctl.engine.pursuit import Step
 from loopctl.errors import LedgerConflictError
 from loopctl.plan import Checkpoint, Interrupt
-from loopctl.steps import InterruptRequired, Resume, StepRequest
+from loopctl.steps import InterruptRequired, Resume
 from loopctl.toolports import CallDecisions
 
 APPROVAL_LIFETIME: Final = timedelta(hours=1)
@@ -24,22 +24,26 @@ APPROVAL_LIFETIME: Final = timedelta(hours=1)
 
 
 def interrupt(
-    request: StepRequest, step: Step, raised: InterruptRequired, point: Checkpoint
+    place: tuple[str, int, int], step: Step, *, before: Checkpoint, after: Checkpoint
 ) -> Interrupt:
     """Return what is saved of an interrupted step.
 
     Args:
-        request: By which the step was begun.
-        step: What it came to so far.
-        raised: Its interrupt.
-        point: The plan with what was spent, and the tree to go on from.
+        place: Session, iteration, and the ordinal of the step's first call.
+        step: What it came to so far; it has an interrupt.
+        before: The plan with what was spent, and the tree before the step.
+        after: The same with the tree as the step has left it.
 
     Raises:
         LedgerConflictError: The key is not that of the call that waits.
     """
+    session_id, iteration, first_call = place
+    raised = step.interrupt
+    if raised is None:
+        raise ValueError("the step is not interrupted")
     call = ToolCall(
-        request.session_id,
-        request.loop_iteration,
+        session_id,
+        iteration,
         raised.tool_call_id,
         raised.tool_name,
         json.loads(raised.pending_tool_intent),
@@ -49,13 +53,19 @@ def interrupt(
     return Interrupt(
         kind=raised.kind,
         call=call,
-        checkpoint=point,
+        checkpoint=after if raised.blob else before,
         blob=raised.blob,
         done=step.done if raised.blob else (),
         closed=step.closed if raised.blob else None,
+        first_call=first_call,
         reason=raised.reason,
         since=raised.since,
     )
+
+
+def restarting(raised: InterruptRequired | None) -> InterruptRequired | None:
+    """Return the interrupt of a step whose files are lost: the whole step is taken again."""
+    return replace(raised, blob=b"") if raised is not None else None
 
 
 def question(task: Task, saved: Interrupt) -> DecisionDraft:

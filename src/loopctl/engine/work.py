@@ -24,6 +24,7 @@ class Work:
         observation: What the first step is shown.
         answer: The human's words, where the task was deferred before.
         resume: How the first step goes on, where it was interrupted in its middle.
+        is_relay: One todo, no planning step, no re-plans; the worker gets no sub-goal.
     """
 
     task: Task
@@ -37,6 +38,7 @@ class Work:
     observation: str = ""
     answer: str | None = None
     resume: Resume | None = None
+    is_relay: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,3 +83,9 @@ class Tools:
     emit: Emit
     describe: Describe
     stall: StallLimits = field(default_factory=StallLimits)
+
+
+def todo_text(task: Task, option: Option | None) -> str:
+    """Return what a task is as one todo."""
+    own = option.prompt if option is not None else ""
+    return own or task.prompt or task.title

@@ -8,7 +8,8 @@ from pathlib import Path
 from loopctl.domain import Change, Sha
 from loopctl.errors import RepositoryError, SandboxError
 from loopctl.ports import Confinement
-from loopctl.records import Carried, Landed
+from loopctl.records import Carried, Landed, Rescued
+from loopctl.sandbox import proctree
 from loopctl.sandbox.branch import IntegrationBranch
 from loopctl.sandbox.checkout import Checkout, inspect
 from loopctl.sandbox.confine import Unconfined
@@ -73,6 +74,7 @@ class OwnedRepository:
             layout=self._layout,
             checkout=checkout,
             git=self._own,
+            objects=self._objects,
             share=share,
             env=env,
             confinement=confinement or Unconfined(),
@@ -109,10 +111,19 @@ class OwnedRepository:
         """Return the tree id of a commit."""
         return self._objects.tree_of(commit)
 
-    def open_sandbox(self, name: str, base: Sha, tree: str | None = None) -> Worktree:
+    def open_sandbox(
+        self, name: str, base: Sha, tree: str | None = None, *, rescue_ref: str = ""
+    ) -> Worktree:
         """Return a new worktree of ``base``, its files those of ``tree`` where one is given.
 
-        A worktree of that name left by a crash is removed first.
+        A worktree of that name is removed first, unless it holds what no ref keeps yet.
+
+        Args:
+            name: Unique in the repository.
+            base: A commit.
+            tree: Instead of that of ``base``.
+            rescue_ref: Where the sandbox is a worker's: the ref (below ``refs/loop/``) under which
+                its files are saved when a step is cut short. A number is added where it is taken.
 
         Raises:
             SandboxError: It could not be made; says why.
@@ -121,9 +132,40 @@ class OwnedRepository:
             raise SandboxError(
                 f"{name!r} is no name for a sandbox; use letters, digits, '.', '_' and '-'"
             )
-        sandbox = Worktree(self._around, name, base)
-        sandbox.create(tree or base)
+        sandbox = Worktree(self._around, name, base, rescue_ref)
+        left = sandbox.rescue()
+        if not left.is_complete:
+            raise SandboxError(
+                f"{left.folder} holds what an earlier step has made and what could not be saved "
+                f"({left.why}); move it elsewhere and run the command again"
+            )
+        try:
+            sandbox.create(tree or base)
+        except BaseException:
+            sandbox.close()
+            raise
         return sandbox
+
+    def rescue_leftovers(self) -> tuple[Rescued, ...]:
+        """Save what dead processes have left in worktrees, and remove all that was theirs.
+
+        Nobody else may work on the repository meanwhile. What cannot be saved stays.
+
+        Returns:
+            One entry for each worktree whose files hold something new.
+        """
+        self.sync()
+        folders = (*self._layout.per_sandbox, self._layout.git_dir / "worktrees")
+        names = {path.name for folder in folders if folder.is_dir() for path in folder.iterdir()}
+        if names:
+            # What still runs in them would go on writing.
+            proctree.end_strays()
+        found = []
+        for name in sorted(names):
+            sandbox = Worktree(self._around, name, self.head())
+            found.append(sandbox.rescue())
+            sandbox.close()
+        return tuple(rescued for rescued in found if rescued != Rescued())
 
     def keep(self, ref: str, tree: str, base: Sha, message: str) -> Sha:
         """Commit ``tree`` on ``base`` and point ``ref`` (below ``refs/loop/``) at it."""

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from loopctl.disk import machine_errors
 from loopctl.errors import LeaseHeldError
 
 FILE_NAME: Final = "lease.json"
@@ -21,18 +22,22 @@ class Lease:
 
     def name_run(self, run_id: str) -> None:
         """Tell others which run this process drives now."""
-        os.ftruncate(self._file, 0)
-        os.pwrite(self._file, json.dumps({"pid": os.getpid(), "run": run_id}).encode(), 0)
+        with machine_errors(f"the lease {FILE_NAME} cannot be written"):
+            os.ftruncate(self._file, 0)
+            os.pwrite(self._file, json.dumps({"pid": os.getpid(), "run": run_id}).encode(), 0)
 
 
 @contextlib.contextmanager
 def hold(local: Path) -> Iterator[Lease]:
-    """Hold the repository's lease.
+    """Hold the repository's lease; ``local`` is made where it is missing.
 
     Raises:
+        MachineError: ``local`` cannot be written.
         LeaseHeldError: Another process has it; names it.
     """
-    file = os.open(local / FILE_NAME, os.O_RDWR | os.O_CREAT, 0o600)
+    with machine_errors(f"{local} cannot be written"):
+        local.mkdir(mode=0o700, exist_ok=True)
+        file = os.open(local / FILE_NAME, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -50,7 +55,7 @@ def owner(local: Path) -> tuple[int, str] | None:
     """Return pid and run of the process that holds the lease; ``None`` when nobody does."""
     try:
         file = os.open(local / FILE_NAME, os.O_RDONLY)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     try:
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

@@ -35,7 +35,7 @@ class Killer:
     left: int
     is_dead: bool = False
 
-    def pass_by(self, name: str) -> None:
+    def __call__(self, name: str) -> None:
         self.left -= name == self.name
         self.is_dead = self.is_dead or self.left <= 0
         if self.is_dead:

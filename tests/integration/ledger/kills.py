@@ -108,7 +108,7 @@ def record() -> RunRecord:
 def case(folder: Path, spec: str) -> None:
     """Do the calls in this process and leave what they came to in a file."""
     if spec != "-":
-        failpoints.arm(spec)
+        failpoints.arm({failpoints.VARIABLE: spec})
     (folder / f"came-{os.getpid()}").write_text(json.dumps(step(folder)))
 
 

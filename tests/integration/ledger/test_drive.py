@@ -42,6 +42,8 @@ verify_cmd = "test -f result"
 class Caller:
     """A worker that makes three calls, goes on where it was interrupted, and ends its todo."""
 
+    makes_plans = False
+
     def __init__(self, local: Path, tools: dict[str, Any], policy: Any) -> None:
         self.local = local
         self.tools = tools

@@ -28,6 +28,7 @@ from loopctl.steps import (
     Deferred,
     InterruptRequired,
     OutputTail,
+    PlanProposed,
     StepEvent,
     TodoDone,
     ToolCallFinished,
@@ -224,6 +225,58 @@ def test_interrupt_under_the_key_of_another_call_is_an_error(
     with pytest.raises(LedgerConflictError):
         bench.run(worker(interrupted(foreign)), task())
     assert bench.sessions.records["r1/T1/main"].interrupt is None
+
+
+def planner(*steps: ScriptedStep) -> ScriptedWorker:
+    return ScriptedWorker(steps, makes_plans=True)
+
+
+def test_planning_step_can_be_interrupted_and_goes_on_with_planning(
+    bench: Any, task: MakeTask
+) -> None:
+    ended = bench.run(planner(interrupted()), task())
+    assert (ended.stop.reason, bench.sessions.saved) == ("approval", [])
+    saved = bench.sessions.records["r1/T1/main"].interrupt
+    assert (saved.checkpoint.plan.todos, saved.checkpoint.plan.budget.tokens_used) == ((), 15)
+    assert bench.of("plan_created") == []
+    bench.gate.passing = frozenset({"good"})
+    hands = planner(
+        ScriptedStep(events=(PlanProposed(("one",)),)), ScriptedStep(tree="good", events=DONE)
+    )
+    ended = bench.run(hands, task(), start(answered(DecisionKind.APPROVAL, "approve")))
+    assert ended.is_passed
+    plan, step = hands.requests
+    assert (plan.is_planning, plan.loop_iteration, plan.resume is not None) == (True, 1, True)
+    assert (step.is_planning, step.loop_iteration, step.resume) == (False, 1, None)
+    assert len(bench.of("plan_created")) == 1
+
+
+def test_ordinals_of_calls_run_over_the_planning_step_and_the_one_after_it(
+    bench: Any, task: MakeTask
+) -> None:
+    bench.gate.passing = frozenset({"good"})
+    plan = ScriptedStep(events=(*SIBLING, PlanProposed(("one", "two"))))
+    hands = planner(
+        plan, ScriptedStep(tree="half", events=DONE), ScriptedStep(tree="good", events=DONE)
+    )
+    assert bench.run(hands, task()).is_passed
+    found = [(request.loop_iteration, request.first_call) for request in hands.requests]
+    assert found == [(1, 0), (1, 2), (2, 0)]
+
+
+def test_step_after_a_planning_step_keeps_its_ordinals_when_it_is_taken_up_again(
+    bench: Any, task: MakeTask
+) -> None:
+    later = replace(CALL, ordinal=5)
+    raised = interrupt_for(ApprovalRequired(later))
+    plan = ScriptedStep(events=(*SIBLING, PlanProposed(("one",))))
+    bench.run(planner(plan, ScriptedStep(tree="half", events=(raised,))), task())
+    hands = planner(ScriptedStep(events=DONE))
+    answer = answered(DecisionKind.APPROVAL, "approve", key=later.key)
+    bench.run(hands, task(budget=Limits(loops=1)), start(answer))
+    request = hands.requests[0]
+    assert (request.is_planning, request.first_call, request.step_goal) == (False, 2, "one")
+    assert len(bench.of("plan_created")) == 1
 
 
 # --- outcomes ----------------------------------------------------------------------------------
