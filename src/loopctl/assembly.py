@@ -111,6 +111,7 @@ class Drive(AbstractContextManager["Drive"]):
         report_fault: Callable[[BaseException], str],
     ) -> None:
         clock: Clock = SystemClock()
+        stores.ledger.purge(clock.now())
         folder = place.run_folder(record.id)
         self._closing = ExitStack()
         self.log = JsonLinesEventLog(folder, record.id, clock, listeners)
@@ -128,6 +129,7 @@ class Drive(AbstractContextManager["Drive"]):
             gate=gate,
             repository=repository,
             sessions=stores.sessions,
+            calls=stores.call_decisions,
             brain=self.brain,
             clock=clock,
             emit=self.log.append,

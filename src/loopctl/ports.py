@@ -1,6 +1,7 @@
 """Every protocol of the house: read this file first.
 
 The engine knows these and nothing behind them; concrete classes meet in ``bootstrap.py`` alone.
+Those of tool calls and their ledger are in ``toolports.py``.
 Results are values; broken machinery is an exception of ``errors.py``.
 """
 
@@ -22,7 +23,7 @@ from loopctl.domain import (
     TaskStatus,
     Wait,
 )
-from loopctl.plan import Checkpoint
+from loopctl.plan import Checkpoint, Interrupt
 from loopctl.records import (
     Candidate,
     Capsule,
@@ -353,7 +354,7 @@ class SessionStore(Protocol):
     """Sessions and their checkpoints."""
 
     def open_session(self, run_id: str, task: TaskId, candidate: str, base: Sha) -> SessionRecord:
-        """Return the session of that candidate, made now or earlier, with its last checkpoint."""
+        """Return the session of that candidate, with its last checkpoint and what interrupts it."""
         ...
 
     def last_run(self, task: TaskId) -> str | None:
@@ -361,10 +362,18 @@ class SessionStore(Protocol):
         ...
 
     def save_checkpoint(self, session_id: str, iteration: int, checkpoint: Checkpoint) -> None:
-        """Save one iteration; the same again is a no-op.
+        """Save one iteration, and drop the step's interrupts; the same again is a no-op.
 
         Raises:
             CheckpointConflictError: The iteration exists with other contents.
+        """
+        ...
+
+    def save_interrupt(self, session_id: str, iteration: int, interrupt: Interrupt) -> None:
+        """Save that a step waits for a person; the newest one of the step counts.
+
+        Raises:
+            CheckpointConflictError: The step has come to its end already.
         """
         ...
 

@@ -13,7 +13,6 @@ from typing import Final
 from loopctl.disk import describe, is_machines_fault
 from loopctl.domain import (
     GOAL,
-    REJECTED,
     Axis,
     Decision,
     DecisionDraft,
@@ -281,7 +280,5 @@ class Driver:
 
     def _answers(self, task: TaskId) -> tuple[Decision, ...]:
         return tuple(
-            decision
-            for decision in self._decisions.decisions(task=task)
-            if decision.answer not in {None, REJECTED}
+            decision for decision in self._decisions.decisions(task=task) if decision.is_going_on
         )

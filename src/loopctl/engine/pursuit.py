@@ -5,11 +5,13 @@ from dataclasses import dataclass, field, replace
 from loopctl.domain import DecisionDraft, Usage
 from loopctl.engine import questions
 from loopctl.events import AssumptionRecorded, MessageRejected
+from loopctl.plan import CallDone
 from loopctl.ports import Emit, Sandbox, Worker
 from loopctl.steps import (
     Assumed,
     Deferred,
     ForkRaised,
+    InterruptRequired,
     MessageMalformed,
     OutputTail,
     PlanProposed,
@@ -17,6 +19,9 @@ from loopctl.steps import (
     StepEvent,
     StepRequest,
     TodoDone,
+    ToolCallFinished,
+    ToolCallStarted,
+    ToolEvent,
     UsageReported,
     WorkerProgress,
 )
@@ -34,6 +39,9 @@ class Step:
         drafts: What a human is asked; the step ends its task for now.
         proposed: The todos that the worker sees ahead; ``None`` where it does not say.
         errors: What was wrong with the worker's messages; shown to it.
+        done: The finished tool calls, those before an interrupt of the same step included.
+        next_call: The ordinal after that of the last call.
+        interrupt: A call waits for a person, so the step is not at its end.
     """
 
     progress: WorkerProgress
@@ -45,6 +53,9 @@ class Step:
     proposed: tuple[str, ...] | None = None
     errors: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
+    done: tuple[CallDone, ...] = ()
+    next_call: int = 0
+    interrupt: InterruptRequired | None = None
 
     @property
     def observation(self) -> str:
@@ -63,6 +74,8 @@ def pursue(
         CancelledError: The run was asked to stop.
     """
     step = Step(progress=WorkerProgress(False, False, ""))  # noqa: FBT003 - nothing seen yet
+    if request.resume is not None:
+        step = replace(step, done=request.resume.done, closed=request.resume.closed)
     for event in worker.execute_step(request, sandbox):
         step = _fold(step, event)
         match event:
@@ -92,6 +105,8 @@ def _fold(step: Step, event: StepEvent) -> Step:
             return replace(step, drafts=(*step.drafts, questions.of_worker(event)))
         case MessageMalformed(error):
             return replace(step, errors=(*step.errors, error))
+        case ToolCallStarted() | ToolCallFinished() | InterruptRequired():
+            return _fold_call(step, event)
         case PlanProposed(todos):
             return replace(step, proposed=todos)
         case UsageReported(usage):
@@ -100,3 +115,13 @@ def _fold(step: Step, event: StepEvent) -> Step:
             return replace(step, progress=event)
         case Assumed():
             return step
+
+
+def _fold_call(step: Step, event: ToolEvent) -> Step:
+    match event:
+        case ToolCallStarted(call_id):
+            return replace(step, next_call=max(step.next_call, call_id + 1))
+        case ToolCallFinished(call_id, tool, content, is_error):
+            return replace(step, done=(*step.done, CallDone(call_id, tool, content, is_error)))
+        case InterruptRequired():
+            return replace(step, interrupt=event)

@@ -8,7 +8,7 @@ from typing import Literal, cast
 
 from loopctl.clock import stamp
 from loopctl.domain import GOAL, Decision, RunStatus, Scope, Sha, TaskId, TaskStatus
-from loopctl.engine import recovery
+from loopctl.engine import outcomes, recovery
 from loopctl.engine.answers import announce
 from loopctl.engine.board import Board
 from loopctl.engine.criteria import Judged, judge_goal
@@ -83,6 +83,7 @@ class Run:
         recovery.reconcile(
             self._board, self._tools.repository.landings, self._tools.sessions.last_run
         )
+        outcomes.settle(self._decisions.decisions(), self._tools.calls)
         self._repeat_decisions(beginning)
         self._driver.drive()
         return self._end(beginning, land_here)
