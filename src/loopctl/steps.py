@@ -148,10 +148,14 @@ class UsageReported:
 
 @dataclass(frozen=True, slots=True)
 class ToolCallStarted:
-    """The worker makes a call; ``tool_call_id`` is its ordinal in the iteration."""
+    """The worker makes a call; ``tool_call_id`` is its ordinal in the iteration.
+
+    Equal calls have equal ``arguments_hash``; an empty one is not compared.
+    """
 
     tool_call_id: int
     tool_name: str
+    arguments_hash: str = ""
 
 
 @dataclass(frozen=True, slots=True)

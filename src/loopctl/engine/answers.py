@@ -19,7 +19,8 @@ from loopctl.engine.outcomes import has_happened
 from loopctl.engine.questions import AGAIN, HAPPENED
 from loopctl.errors import AnswerError
 from loopctl.events import DecisionAnswered
-from loopctl.ports import Brain, DecisionStore, Emit
+from loopctl.ports import Brain, Emit
+from loopctl.storeports import DecisionStore
 
 
 @dataclass(frozen=True, slots=True)

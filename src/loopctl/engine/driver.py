@@ -30,8 +30,9 @@ from loopctl.engine.transitions import Signal
 from loopctl.engine.work import Ended
 from loopctl.errors import CancelledError, LandingRefusedError, LoopctlError
 from loopctl.events import DecisionRaised, Noticed, TaskClaimed, TaskStopped
-from loopctl.ports import DecisionStore, Frontier
+from loopctl.ports import Frontier
 from loopctl.records import DeferredTask
+from loopctl.storeports import DecisionStore
 
 _SIGNALS: Final = {
     Axis.STALL: Signal.STALLED,

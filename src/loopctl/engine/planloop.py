@@ -12,8 +12,8 @@ from typing import Final
 
 from loopctl.domain import Axis, DecisionDraft, StopReason, Usage
 from loopctl.engine import questions, replan, suspension
-from loopctl.engine.progress import observe
-from loopctl.engine.pursuit import Step, pursue
+from loopctl.engine.progress import WORKER_STUCK, observe
+from loopctl.engine.pursuit import Step, Watch, pursue
 from loopctl.engine.recovery import rescue_notice
 from loopctl.engine.spending import spent
 from loopctl.engine.telling import Teller
@@ -21,10 +21,10 @@ from loopctl.engine.terminator import stop_reason
 from loopctl.engine.work import Ended, Tools, Work, todo_text
 from loopctl.errors import SandboxError
 from loopctl.events import Noticed
-from loopctl.plan import Checkpoint, PlanStatus, StepProgress, TodoStatus
+from loopctl.plan import Checkpoint, PlanStatus, TodoStatus
 from loopctl.ports import Sandbox, Worker
 from loopctl.records import Candidate
-from loopctl.steps import StepRequest, WorkerProgress
+from loopctl.steps import StepRequest
 from loopctl.verdict import Blame, GateResult
 
 FAULT_TRIES: Final = 2
@@ -191,7 +191,8 @@ class PlanLoop:
             resume=resume,
             first_call=self._first_call,
         )
-        return pursue(self._worker, request, self._sandbox, self._candidate, self._tools.emit)
+        watch = Watch(self._candidate, self._tools.emit, self._tools.stall.stuck_steps)
+        return pursue(self._worker, request, self._sandbox, watch)
 
     def _suspend(self, step: Step, ms: int) -> Ended:
         """Put a step by that waits for a person: it has not come to its end, and is no loop yet."""
@@ -254,7 +255,7 @@ class PlanLoop:
     def _reflect(self, step: Step, ms: int, *, changed: bool) -> Ended | None:
         """Move the plan on by one step; return the end where there is one."""
         is_fault = step.is_environment
-        progress = _signals(step, self._tree, changed=changed)
+        progress = step.signals(self._tree, changed=changed)
         told = replace(step, usage=step.usage + self._untold)
         self._untold = Usage()
         self._tell.step_finished(self._iteration, told, progress, self._tree, ms)
@@ -262,6 +263,8 @@ class PlanLoop:
         self._observation = step.observation
         if step.drafts:
             return self._end(StopReason(Axis.DEFER, step.drafts[0].kind), step.drafts)
+        if step.is_stuck:
+            return self._end(StopReason(Axis.STALL, WORKER_STUCK))
         if is_fault:
             return self._fault(questions.environment(self._work.task, f"{step.said}."))
         if step.closed is not None:
@@ -384,16 +387,3 @@ class PlanLoop:
             base=self._sandbox.base,
             observation=self._observation,
         )
-
-
-def _signals(step: Step, tree: str, *, changed: bool) -> StepProgress:
-    worker: WorkerProgress = step.progress
-    return StepProgress(
-        made_tool_calls=worker.made_tool_calls,
-        tool_calls_errored=worker.tool_calls_errored,
-        produced_new_artifacts=changed,
-        todo_completed=step.closed is not None,
-        response_delta_hash=worker.response_delta_hash,
-        tree=tree,
-        tool_calls_hash=worker.tool_calls_hash,
-    )

@@ -20,8 +20,8 @@ from loopctl.engine.taskrun import RunContext
 from loopctl.engine.transitions import Signal
 from loopctl.errors import CancelledError
 from loopctl.events import DecisionRaised, Noticed, RunEnded, RunResumed, RunStarted
-from loopctl.ports import DecisionStore, RunStore
 from loopctl.records import RunRecord
+from loopctl.storeports import DecisionStore, RunStore
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,9 +6,10 @@ from loopctl.clock import Clock
 from loopctl.domain import Axis, DecisionDraft, Goal, Option, Sha, StopReason, Task, Usage
 from loopctl.engine.progress import StallLimits
 from loopctl.plan import Plan
-from loopctl.ports import Brain, Describe, Emit, Gate, Repository, SessionStore
+from loopctl.ports import Brain, Describe, Emit, Gate, Repository
 from loopctl.records import SessionRecord
 from loopctl.steps import Resume
+from loopctl.storeports import SessionStore
 from loopctl.toolports import CallDecisions
 from loopctl.verdict import GateResult
 
