@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +72,7 @@ def check(folder: Path) -> None:
     """Everything happened, once; the ledger says so; the database is whole."""
     found = effects(folder)
     assert (len(found), set(found.values())) == (CALLS, {1})
-    with sqlite3.connect(folder / "loop.db") as connection:
+    with closing(sqlite3.connect(folder / "loop.db")) as connection:
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
         states = connection.execute("SELECT key, state FROM calls").fetchall()
     assert dict.fromkeys(found, "done") == dict(states)

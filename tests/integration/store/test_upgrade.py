@@ -2,6 +2,7 @@
 
 import shutil
 import sqlite3
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -26,7 +27,7 @@ def old(tmp_path: Path) -> Path:
 
 def shape(path: Path) -> object:
     """Columns, keys and references of every table; how a table came to them does not matter."""
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection:
         names = [
             row[0]
             for row in connection.execute(
@@ -44,7 +45,7 @@ def shape(path: Path) -> object:
 
 
 def checks(path: Path, table: str) -> str:
-    with sqlite3.connect(path) as connection:
+    with closing(sqlite3.connect(path)) as connection:
         (sql,) = connection.execute(
             "SELECT sql FROM sqlite_master WHERE name = ?", (table,)
         ).fetchone()
