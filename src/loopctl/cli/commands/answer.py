@@ -24,7 +24,7 @@ Target = Annotated[
     str | None,
     typer.Argument(
         metavar="TASK|DECISION",
-        help="Which decision; a task stands for its one open decision.",
+        help="Which decision; a task stands for its one open decision, TASK:N for its Nth.",
         autocompletion=completion.task_ids,
         show_default=False,
     ),
@@ -115,7 +115,7 @@ def _print_template(project: "Project") -> NoReturn:
     from loopctl.cli.answerfile import template
     from loopctl.report.decisions import ordered
 
-    emit(template(ordered(project.decisions())))
+    emit(template(ordered(project.decisions()), commands_for(project).ids()))
     raise typer.Exit
 
 
@@ -140,7 +140,9 @@ def _given(project: "Project", said: Said) -> list["Given"]:
 
 
 def _one(target: str, said: Said) -> "Given":
-    from loopctl.cli.answers import APPROVED, REJECTED, Given, read_caps
+    from loopctl.cli.answers import Given, read_caps
+    from loopctl.domain import REJECTED
+    from loopctl.report.wording import APPROVED
 
     caps = read_caps(said.budget)
     text = said.text or ""
