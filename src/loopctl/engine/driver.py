@@ -124,7 +124,7 @@ class Driver:
             return ""
         asked = self._decisions.decisions(task=task)
         if asked and all(decision.answer is not None for decision in asked):
-            return f"its question was rejected: loop {task} runs it again"
+            return "its question was rejected: name it to run it again"
         return ""
 
     def _follow_edits(self) -> None:
@@ -250,7 +250,7 @@ class Driver:
         )
         self._tools.emit(Noticed(task=task.id, text=reason))
         self._move(task.id, Signal.BROKEN)
-        self._reasons[task.id] = f"blocked: {reason}; loop {task.id} runs it again"
+        self._reasons[task.id] = f"blocked: {reason}; name it to run it again"
         if ended is not None:
             self._stopped(task, replace(ended, stop=stop))
         else:

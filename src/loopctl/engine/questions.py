@@ -1,5 +1,6 @@
 """The words of what a human is asked: every question that the engine itself raises."""
 
+import math
 from typing import Final
 
 from loopctl.calls import ToolCall
@@ -51,20 +52,30 @@ def environment_of(task: Task, gate: GateResult) -> DecisionDraft:
 
 
 def budget(task: Task, cap: str, spent: Budget) -> DecisionDraft:
-    """Ask whether a task may spend more."""
-    used = {
-        "loops": f"{spent.loops_used}",
-        "tokens": f"{spent.tokens_used}",
-        "wall": f"{spent.wall_ms / 1000:.0f}",
-        "usd": f"{spent.usd_used:.2f}",
-    }[cap]
+    """Ask whether a task may spend more.
+
+    The reason holds the cap and what was used (``loops=2 used``), as far as it counts against a
+    new cap of the whole task; the option is a new cap that leaves room for as much again.
+    """
+    shares = 1 if cap == "wall" else len(task.options) or 1
+    used = (
+        shares
+        * {
+            "loops": spent.loops_used,
+            "tokens": spent.tokens_used,
+            "wall": math.ceil(spent.wall_ms / 1000),
+            "usd": math.ceil(100 * spent.usd_used) / 100,
+        }[cap]
+    )
+    name = _OPTION[cap]
     return DecisionDraft(
         kind=DecisionKind.BUDGET,
         question=(
-            f"{task.id} has spent its budget of {_UNITS[cap]} ({used} used). May it spend more? "
-            f"loop answer {task.id} --budget {_OPTION[cap]}=N sets the new cap."
+            f"{task.id} has spent its budget of {_UNITS[cap]} ({used:.10g} used). "
+            "May it spend more?"
         ),
-        reason=cap,
+        options=(f"{name}={max(2 * used, used + 1):.10g}",),
+        reason=f"{name}={used:.10g} used",
     )
 
 

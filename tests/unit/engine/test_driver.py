@@ -289,7 +289,7 @@ def test_rejected_answer_is_no_answer_and_the_wait_says_how_to_go_on(rig: Any) -
     one.decisions.answer_decision("A.1", REJECTED, "now", Limits())
     driver = one.drive(ByTask())
     assert [wait.reason for wait in driver.waits()] == [
-        "its question was rejected: loop A runs it again"
+        "its question was rejected: name it to run it again"
     ]
     heard: list[Any] = []
 

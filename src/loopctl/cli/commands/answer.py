@@ -24,7 +24,7 @@ Target = Annotated[
     str | None,
     typer.Argument(
         metavar="TASK|DECISION",
-        help="Which decision; a task stands for its one open decision.",
+        help="Which decision; a task stands for its one open decision, TASK:N for its Nth.",
         autocompletion=completion.task_ids,
         show_default=False,
     ),
@@ -115,7 +115,7 @@ def _print_template(project: "Project") -> NoReturn:
     from loopctl.cli.answerfile import template
     from loopctl.report.decisions import ordered
 
-    emit(template(ordered(project.decisions())))
+    emit(template(ordered(project.decisions()), commands_for(project).ids()))
     raise typer.Exit
 
 
