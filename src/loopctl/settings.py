@@ -21,6 +21,7 @@ from pydantic import (
     Field,
     StringConstraints,
     ValidationError,
+    field_validator,
 )
 
 from loopctl.domain import Baseline, Mode
@@ -168,6 +169,12 @@ class ModelsSettings(Section):
     standard: ModelSettings | None = None
     premium: ModelSettings | None = None
     embed: ModelSettings | None = None
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _nothing_in_it(cls, value: object) -> object:
+        """Take an empty table, all of it commented out say, for one that is not there."""
+        return None if value == {} else value
 
 
 def _approval(pattern: str) -> str:

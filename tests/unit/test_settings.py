@@ -258,3 +258,9 @@ def test_every_setting_has_a_description() -> None:
     rows = table()
     assert len({name for name, _, _ in rows}) == len(rows)
     assert [name for name, _, description in rows if not description.endswith(".")] == []
+
+
+def test_an_empty_table_of_a_model_is_one_that_is_not_there(tmp_path: Path) -> None:
+    (tmp_path / "loop.toml").write_text("[models.embed]  # nothing is set\n")
+    assert load(tmp_path, {}, {}).settings.models.embed is None
+    assert "it needs name" in faults(tmp_path, "[models.cheap]\napi_base = 'http://x'\n")[0]
