@@ -12,6 +12,7 @@ from loopctl.judges.case import Case
 from loopctl.judges.evidence import printable, shown, tail
 from loopctl.judges.paths import GONE, LINK, link_fault, mode_fault, nesting_fault, path_fault
 from loopctl.judges.protect import ReadBlob, Surface
+from loopctl.judges.runs import runs
 from loopctl.judges.sections import LIMIT
 from loopctl.ports import Repository
 from loopctl.verdict import Blame, Check, CheckResult, Verdict
@@ -96,7 +97,8 @@ class ApplyJudge:
 
     def _protected(self, case: Case, changes: tuple[Change, ...], tree: str) -> list[str]:
         """Return a sentence for each path that this task may not touch."""
-        surface = Surface(self.protect, case.candidate.task.may_edit, self.manifest)
+        task = case.candidate.task
+        surface = Surface(self.protect, task.may_edit, self.manifest, runs(task.verify_cmd or ""))
         base, now = self._reader(case.head_tree), self._reader(tree)
         return [
             f"{shown(change.path)} {fault}"
