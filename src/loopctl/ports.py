@@ -203,14 +203,9 @@ class Repository(Protocol):
     ) -> Sandbox:
         """Return a new worktree of ``base``, its files those of ``tree`` where one is given.
 
-        A worktree of that name is removed first, unless it holds what no ref keeps yet.
-
-        Args:
-            name: Unique in the repository.
-            base: A commit.
-            tree: Instead of that of ``base``.
-            rescue_ref: Where the sandbox is a worker's: the ref (below ``refs/loop/``) under which
-                its files are saved when a step is cut short. A number is added where it is taken.
+        A worktree of that name is removed first, unless it holds what no ref keeps yet. A worker's
+        has a ``rescue_ref`` (below ``refs/loop/``), under which its files are saved when a step is
+        cut short; a number is added where it is taken.
 
         Raises:
             SandboxError: It could not be made; says why.

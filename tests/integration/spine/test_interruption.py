@@ -48,7 +48,7 @@ def test_a_signal_ends_the_children_saves_and_the_next_loop_carries_on(
     assert project.run_statuses() == ["interrupted"]
     assert project.kept_file("half", among="T1") == ["half"]
     places["go"].touch()
-    done = project.loop("--json")
+    done = project.loop("--json", real=True)
     assert done.code == 0, done.err
     assert json.loads(done.out)["status"] == "complete"
     assert project.landed() == ["T0", "T1", "T2"]
@@ -126,7 +126,7 @@ def test_a_kill_in_the_middle_of_a_step_loses_nothing_and_does_nothing_twice(
     assert (project.status("T0"), project.status("T1")) == ("done", "in-progress")
     assert [str(one) for one in project.leftovers()] != []
     places["go"].touch()
-    done = project.loop("--json")
+    done = project.loop("--json", real=True)
     assert done.code == 0, done.err
     assert json.loads(done.out)["status"] == "complete"
     project.wait_for(lambda: not project.is_alive(child))
