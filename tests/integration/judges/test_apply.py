@@ -3,9 +3,11 @@ from typing import Any
 import pytest
 
 from loopctl.domain import Sha
+from loopctl.judges.evidence import observation
 from loopctl.verdict import Blame, Check, Verdict
 
 FAILED = (Check.APPLY, Verdict.FAIL, Blame.INTRODUCED)
+LOST = (Check.APPLY, Verdict.FAIL, Blame.PRE_EXISTING)
 PASSED = (Check.APPLY, Verdict.PASS, None)
 FILES = {
     "src/app.py": "one\ntwo\nthree\n",
@@ -332,16 +334,32 @@ def test_diff_is_carried_onto_a_moved_head_and_judged_there(app: Any) -> None:
 def test_diff_that_conflicts_with_a_moved_head_is_refused(app: Any) -> None:
     head = _moved(app, {"src/app.py": "one\nTWO\nthree\n"})
     result = app.judge(app.tree({"src/app.py": "one\n2\nthree\n"}), "true", head=head)
-    assert _last(result) == FAILED
-    assert "does not apply" in result.checks[-1].reason
-    assert "src/app.py" in result.checks[-1].tail
+    assert _last(result) == LOST
+    last = result.checks[-1]
+    assert "does not apply" in last.reason
+    assert "conflicts with what has landed since, in src/app.py; " in last.reason
+    assert "src/app.py" in last.tail
     assert result.tree == ""
+    assert "the head has moved since this change was begun" in observation(result)
+
+
+def test_only_the_paths_that_conflict_are_named(app: Any) -> None:
+    head = _moved(app, {"src/app.py": "one\nTWO\nthree\n", "landed.py": "x\n"})
+    tree = app.tree({"src/app.py": "one\n2\nthree\n", "mine.py": "x\n"})
+    reason = app.judge(tree, "true", head=head).checks[-1].reason
+    assert "in src/app.py; " in reason
+
+
+def test_a_file_in_the_place_of_a_folder_that_has_landed_conflicts(app: Any) -> None:
+    head = _moved(app, {"place/inside": "x\n"})
+    result = app.judge(app.tree({"place": "x\n"}), "true", head=head)
+    assert _last(result) == LOST
 
 
 def test_diff_that_the_head_has_already_is_empty(app: Any) -> None:
     changed = {"src/app.py": "one\ntwo\nfour\n"}
     result = app.judge(app.tree(changed), "true", head=_moved(app, changed))
-    assert _last(result) == FAILED
+    assert _last(result) == LOST
     assert "already" in result.checks[-1].reason
 
 
