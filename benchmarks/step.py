@@ -27,6 +27,7 @@ from loopctl.ports import Sandbox
 from loopctl.records import RunRecord
 from loopctl.sandbox.repository import OwnedRepository
 from loopctl.steps import OutputTail, StepEvent, StepRequest, WorkerProgress
+from loopctl.store.calls import SqliteCallDecisions
 from loopctl.store.database import open_database
 from loopctl.store.eventlog import JsonLinesEventLog
 from loopctl.store.runs import SqliteRuns
@@ -118,6 +119,7 @@ def _steps(checkout: Path) -> tuple[list[float], bytes]:
         gate=ScriptedGate(),
         repository=repository,
         sessions=sessions,
+        calls=SqliteCallDecisions(database, clock),
         brain=LocalBrain(local / "runs" / "r1", "goal"),
         clock=clock,
         emit=log.append,

@@ -13,13 +13,14 @@ from types import TracebackType
 from loopctl.clock import Clock, SystemClock
 from loopctl.context.brain import LocalBrain
 from loopctl.domain import Goal, Manifest, Scope, Sha, Task, TaskId
+from loopctl.engine import workable
 from loopctl.engine.board import Board
 from loopctl.engine.driver import Driver
 from loopctl.engine.landing import Landing
 from loopctl.engine.run import Run
 from loopctl.engine.taskrun import RunContext
 from loopctl.engine.work import Tools
-from loopctl.errors import MachineError
+from loopctl.errors import MachineError, RepositoryError
 from loopctl.events import AnyEvent, Noticed
 from loopctl.judges.evidence import observation
 from loopctl.judges.gate import code_gate
@@ -33,22 +34,17 @@ from loopctl.settings import Settings
 from loopctl.store.eventlog import JsonLinesEventLog
 from loopctl.store.stores import Stores
 from loopctl.worker.command import CommandWorker
+from loopctl.worker.names import COMMAND, WORKERS
 
 
 def workers() -> Mapping[str, Worker]:
     """Return the workers that this version has, by name."""
-    return {"command": CommandWorker()}
+    return {COMMAND: CommandWorker()}
 
 
 def why_unworkable(task: Task, settings: Settings) -> str | None:
     """Return why a task cannot be worked on with what is configured; ``None`` where it can."""
-    worker = task.worker or settings.loop.worker
-    if worker in workers():
-        return None
-    return (
-        f"{task.id} needs the worker {worker!r}, which this version does not have; give it a "
-        'command and worker = "command"'
-    )
+    return workable.why_unworkable(task, settings.loop.worker, WORKERS)
 
 
 def open_repository(
@@ -60,6 +56,11 @@ def open_repository(
         RepositoryError: The user's repository cannot be worked on; says why.
         MachineError: git is missing or too old, or confinement is required and there is none.
     """
+    if place.local.exists() and not place.local.is_dir():
+        raise RepositoryError(
+            f"{place.local} is no folder, and everything that loop keeps lies in there; move that "
+            "file away and run the command again"
+        )
     if settings.sandbox.confine == "require":
         raise MachineError(
             'sandbox.confine = "require", and this version has no confinement; commands would '
@@ -111,6 +112,7 @@ class Drive(AbstractContextManager["Drive"]):
         report_fault: Callable[[BaseException], str],
     ) -> None:
         clock: Clock = SystemClock()
+        stores.ledger.purge(clock.now())
         folder = place.run_folder(record.id)
         self._closing = ExitStack()
         self.log = JsonLinesEventLog(folder, record.id, clock, listeners)
@@ -128,6 +130,7 @@ class Drive(AbstractContextManager["Drive"]):
             gate=gate,
             repository=repository,
             sessions=stores.sessions,
+            calls=stores.call_decisions,
             brain=self.brain,
             clock=clock,
             emit=self.log.append,

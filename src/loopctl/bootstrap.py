@@ -147,13 +147,17 @@ class Project:
 
     def prospects(self, options: RunOptions) -> tuple[tuple[Prospect, ...], tuple[Wait, ...]]:
         """Return what would run, in order, and why each other task in scope would not."""
+        from loopctl.engine.workable import why_unworkable
         from loopctl.manifest.prospects import prospects
+        from loopctl.worker.names import WORKERS
 
+        worker = self.settings.loop.worker
         return prospects(
             self.manifest.load(),
             options.scope,
-            default_worker=self.settings.loop.worker,
+            default_worker=worker,
             policy=lambda _task: PolicyClass.REVERSIBLE,
+            unworkable=lambda task: why_unworkable(task, worker, WORKERS),
         )
 
     def runs(self) -> tuple[RunRecord, ...]:

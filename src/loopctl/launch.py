@@ -306,9 +306,9 @@ class Launch:
     def _refuse_unworkable(self, manifest: Manifest, scope: Scope) -> None:
         """Refuse a run none of whose ready tasks can be worked on; some are enough to begin."""
         ready = Frontier(manifest, scope).ready()
-        reasons = [why_unworkable(task, self._place.settings) for task in ready]
-        if ready and all(reasons):
-            raise UsageError("\n".join(reason for reason in reasons if reason))
+        reasons = {task.id: why_unworkable(task, self._place.settings) for task in ready}
+        if ready and all(reasons.values()):
+            raise UsageError("\n".join(f"{task} {reason}" for task, reason in reasons.items()))
 
     def _report_fault(self, fault: BaseException) -> str:
         """Write a bug of ours down, and return where."""

@@ -1,6 +1,7 @@
 """Every protocol of the house: read this file first.
 
 The engine knows these and nothing behind them; concrete classes meet in ``bootstrap.py`` alone.
+Those of tool calls and their ledger are in ``toolports.py``.
 Results are values; broken machinery is an exception of ``errors.py``.
 """
 
@@ -10,27 +11,20 @@ from typing import TYPE_CHECKING, Protocol
 
 from loopctl.domain import (
     Change,
-    Decision,
-    DecisionDraft,
     ExecResult,
-    Limits,
     Manifest,
-    RunStatus,
     Sha,
     Task,
     TaskId,
     TaskStatus,
     Wait,
 )
-from loopctl.plan import Checkpoint
 from loopctl.records import (
     Candidate,
     Capsule,
     Carried,
     Landed,
     Rescued,
-    RunRecord,
-    SessionRecord,
 )
 from loopctl.steps import Message, StepEvent, StepRequest
 from loopctl.verdict import CheckResult, GateResult
@@ -270,18 +264,6 @@ class Gate(Protocol):
         ...
 
 
-class VerdictCache(Protocol):
-    """Remembers verdicts on trees, so that a base is judged once."""
-
-    def get(self, tree: str, check: str, command: str) -> CheckResult | None:
-        """Return what was found before."""
-        ...
-
-    def put(self, tree: str, check: str, command: str, result: CheckResult) -> None:
-        """Remember a verdict; one whose blame is ``environment`` or ``flaky`` is not kept."""
-        ...
-
-
 class ManifestFile(Protocol):
     """``tasks/ACTIVE.toml``: read often, written back one status at a time."""
 
@@ -326,68 +308,6 @@ class Frontier(Protocol):
 
     def waits(self) -> tuple[Wait, ...]:
         """Return, for each task in scope that is not done, the one thing it waits for."""
-        ...
-
-
-class RunStore(Protocol):
-    """Runs, in ``.local/loop.db``. Every write here and below is one transaction."""
-
-    def create_run(self, record: RunRecord) -> None:
-        """Remember a new run."""
-        ...
-
-    def set_run_status(self, run_id: str, status: RunStatus, ended: str | None) -> None:
-        """Remember how a run stands."""
-        ...
-
-    def run(self, run_id: str) -> RunRecord | None:
-        """Return one run."""
-        ...
-
-    def runs(self) -> tuple[RunRecord, ...]:
-        """Return all runs, the newest first."""
-        ...
-
-
-class SessionStore(Protocol):
-    """Sessions and their checkpoints."""
-
-    def open_session(self, run_id: str, task: TaskId, candidate: str, base: Sha) -> SessionRecord:
-        """Return the session of that candidate, made now or earlier, with its last checkpoint."""
-        ...
-
-    def last_run(self, task: TaskId) -> str | None:
-        """Return the run that was the last to open a session of a task."""
-        ...
-
-    def save_checkpoint(self, session_id: str, iteration: int, checkpoint: Checkpoint) -> None:
-        """Save one iteration; the same again is a no-op.
-
-        Raises:
-            CheckpointConflictError: The iteration exists with other contents.
-        """
-        ...
-
-
-class DecisionStore(Protocol):
-    """What humans were asked, and what they said."""
-
-    def raise_decision(self, run_id: str, task: str, draft: DecisionDraft) -> Decision:
-        """Return the new decision, numbered within its task; the open one if it is the same."""
-        ...
-
-    def answer_decision(
-        self, decision_id: str, answer: str, answered_at: str, raised: Limits
-    ) -> Decision:
-        """Return the decision with its answer and the caps that it raises.
-
-        Raises:
-            AnswerError: There is no such decision, or it was answered before (and how).
-        """
-        ...
-
-    def decisions(self, *, task: str | None = None) -> tuple[Decision, ...]:
-        """Return the decisions of all runs in the order in which they were raised."""
         ...
 
 

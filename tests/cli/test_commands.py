@@ -111,6 +111,13 @@ def test_report_has_four_formats(loop: Loop, argv: list[str], begins: str) -> No
     assert result.stdout.startswith(begins)
 
 
+def test_a_report_cannot_be_two_things_at_once(loop: Loop) -> None:
+    result = loop("report", "--format", "md", "--json")
+    assert result.exit_code == 2
+    assert "--format md and --json ask for two things" in result.stderr
+    assert loop("report", "--format", "json", "--json").exit_code == 0
+
+
 def test_report_of_an_unknown_run_names_the_nearest(loop: Loop, project: Any) -> None:
     result = loop("report", RUN_ID[:-1])
     assert result.exit_code == 2
@@ -166,8 +173,13 @@ def test_recover_brings_a_tree_back(loop: Loop, project: Any) -> None:
 @pytest.mark.parametrize(
     ("argv", "part"),
     [
-        (["refs/loop/x"], "--branch NAME"),
+        (["nope"], "'nope' is not kept"),
+        ([f"refs/loop/{RUN_ID}/T447/main"], "loop recover REF --branch NAME"),
         (["--branch", "b"], "loop recover REF"),
+        *(
+            ([f"refs/loop/{RUN_ID}/T447/main", "--branch", name], f"--branch '{name}': git reads")
+            for name in ("HEAD", "FETCH_HEAD", "@", "refs/heads/x", "heads/x", "a" * 40)
+        ),
         (["refs/loop/r/T447/man", "--branch", "b"], "is not kept"),
     ],
 )

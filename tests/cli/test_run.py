@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from typer.testing import Result
 
-from loopctl.domain import RunOptions, RunStatus, Scope, TaskId
+from loopctl.domain import RunOptions, RunStatus, Scope, TaskId, Wait
 from loopctl.errors import (
     CancelledError,
     Fault,
@@ -16,6 +16,7 @@ from loopctl.errors import (
     SandboxError,
     SettingsError,
 )
+from loopctl.events import RunEnded
 
 Loop = Callable[..., Result]
 
@@ -55,7 +56,7 @@ def test_words_name_the_scope(loop: Loop, project: Any, argv: list[str], scope: 
     [
         (["T44O"], "'T44O' is no task of the manifest and no command; did you mean 'T44"),
         (["staus"], "did you mean 'status'?"),
-        (["fix", "the", "login"], "one quoted argument"),
+        (["fix", "the", "login"], "'fix' is no task"),
         (["T440", "status"], "'status' is no task"),
         (["--jobs", "2", "status"], "'status' is a command"),
         (["run", "--", "fix the login"], "only ids may stand"),
@@ -77,6 +78,8 @@ def test_words_name_the_scope(loop: Loop, project: Any, argv: list[str], scope: 
         (["-C", "nowhere"], "'nowhere"),
         (["-C"], "-C"),
         (["--bg"], "--bg"),
+        (["--worker", "comand"], "'comand' is no worker; did you mean 'command'?"),
+        (["--worker", "nope"], "'nope' is no worker: aider, claude, codex, command"),
         (["--evolve"], "--evolve"),
     ],
 )
@@ -257,3 +260,28 @@ def test_dry_run_as_a_document(loop: Loop) -> None:
         "waits": ["T440"],
     }
     assert document["waits"] == [{"task": "T501", "reason": "backlog: set its status to todo"}]
+
+
+def test_dry_run_writes_how_to_answer_for_this_reader(
+    loop: Loop, project: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    waits = (Wait(TaskId("T447"), "needs an answer"),)
+    monkeypatch.setattr(project, "prospects", lambda _options: ((), waits))
+    monkeypatch.chdir(tmp_path)
+    said = loop("--dry-run", "-C", "check out").stdout
+    assert "- T447: needs an answer\n" in said
+    assert f"-C '{tmp_path}/check out' answer T447.1 'use OAuth'\n" in said
+
+
+@pytest.mark.parametrize("argv", [[], ["--dry-run"]])
+def test_a_manifest_without_tasks_is_no_error_and_said(
+    loop: Loop, project: Any, monkeypatch: pytest.MonkeyPatch, argv: list[str]
+) -> None:
+    project.manifest.tasks = ()
+    project.asked.clear()
+    monkeypatch.setattr(project, "prospects", lambda _options: ((), ()))
+    ended = RunEnded(status=RunStatus.COMPLETE, exit_code=0, head="b")
+    monkeypatch.setattr(project, "run", lambda _options, _listeners: ended)
+    result = loop(*argv)
+    assert result.exit_code == 0
+    assert "warning: the manifest lists no task" in result.stderr

@@ -2,7 +2,7 @@
 
 import json
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from pathlib import Path
 from typing import Any, Final
 
@@ -11,6 +11,7 @@ from loopctl.cli.words import shown, suggestion
 from loopctl.domain import Decision
 from loopctl.errors import AnswerError, Fault, FaultsError
 from loopctl.report.escape import visible
+from loopctl.report.wording import decision_word
 
 _HEAD: Final = """\
 # Answers for `loop answer --file`: fill in `answer`; one that stays empty is left open.
@@ -20,17 +21,23 @@ _HEAD: Final = """\
 _KEYS: Final = ("id", "answer", "budget")
 
 
-def template(decisions: Iterable[Decision]) -> str:
-    """Return a file with every decision, what is asked as comments, no answer given."""
-    return _HEAD + "".join(_entry(decision) for decision in decisions)
+def template(decisions: Iterable[Decision], ids: Collection[str] = ()) -> str:
+    """Return a file with every decision, what is asked as comments, no answer given.
+
+    Args:
+        decisions: Those that are open.
+        ids: Of the manifest's tasks, from which the decisions' ids are kept apart.
+    """
+    entries = (_entry(decision, decision_word(decision, ids)) for decision in decisions)
+    return _HEAD + "".join(entries)
 
 
-def _entry(decision: Decision) -> str:
+def _entry(decision: Decision, word: str) -> str:
     told = [("", f"{decision.id} [{decision.kind.value}] {decision.question}")]
     told += [("why: ", decision.reason), ("best guess: ", decision.best_guess)]
     told += [("option: ", option) for option in decision.options]
     comment = "\n".join(_comment(name + text) for name, text in told if text)
-    return f'\n{comment}\n[[answer]]\nid = {json.dumps(decision.id)}\nanswer = ""\n'
+    return f'\n{comment}\n[[answer]]\nid = {json.dumps(word)}\nanswer = ""\n'
 
 
 def _comment(text: str) -> str:

@@ -7,12 +7,9 @@ from typing import Final
 
 from loopctl.bootstrap import Answer
 from loopctl.cli.words import shown, suggestion
-from loopctl.domain import Decision, DecisionKind
+from loopctl.domain import APPROVED, REJECTED, Decision, DecisionKind
 from loopctl.errors import AnswerError, UsageError
-
-APPROVED: Final = "approve"
-REJECTED: Final = "reject"
-"""The answer that leaves a task as it is."""
+from loopctl.report.wording import colon_word, takeable_guess
 
 CAPS: Final = ("usd", "tokens", "loops", "wall_s")
 _YES: Final = frozenset({"approve", "approved", "yes", "y"})
@@ -24,7 +21,7 @@ class Given:
     """What was said to one decision, not yet checked.
 
     Attributes:
-        target: A decision's id or a task's.
+        target: A decision's id, or ``TASK:N`` for it, or a task's id.
         budget: Caps that are raised; empty where none are.
     """
 
@@ -65,17 +62,23 @@ def checked(
 def find(target: str, decisions: Sequence[Decision], standing: Collection[str]) -> Decision:
     """Return the open decision of that id, or the one open decision of that task.
 
+    Where a word is the id of a decision and of a task, what is open decides.
+
     Raises:
         AnswerError: There is none, there are several, or it was answered before.
     """
-    same = [one for one in decisions if one.id == target]
-    same = same or [one for one in decisions if one.task == target]
-    still_open = [one for one in same if one.id in standing]
+    named = [one for one in decisions if target in {one.id, colon_word(one)}]
+    of_task = [one for one in decisions if one.task == target]
+    open_named = [one for one in named if one.id in standing]
+    still_open = [*open_named, *(one for one in of_task if one.id in standing)]
     if len(still_open) == 1:
         return still_open[0]
+    if open_named:
+        raise AnswerError(_two_readings(target, still_open))
     if still_open:
         ids = ", ".join(f"{one.id} ({one.question})" for one in still_open)
         raise AnswerError(f"{target} has several open decisions, name one of them: {ids}")
+    same = named or of_task
     if same and same[-1].answer is None:
         raise AnswerError(f"{same[-1].id} is asked no more: {same[-1].task} has gone on without it")
     if same:
@@ -86,6 +89,15 @@ def find(target: str, decisions: Sequence[Decision], standing: Collection[str]) 
         )
     known = [name for one in decisions if one.id in standing for name in (one.id, one.task)]
     raise AnswerError(f"{shown(target)} names no decision{suggestion(target, known)}")
+
+
+def _two_readings(target: str, still_open: Sequence[Decision]) -> str:
+    first, *others = still_open
+    ids = " or ".join(f"{one.id} ({one.question})" for one in others)
+    return (
+        f"{target} is the decision of {first.task} ({first.question}) and a task with decisions of "
+        f"its own; write {colon_word(first)} for the decision, or for the task {ids}"
+    )
 
 
 def _fitted(given: Given, decision: Decision) -> Answer:
@@ -101,13 +113,8 @@ def _fitted(given: Given, decision: Decision) -> Answer:
         return Answer(decision.id, _consent(decision.id, text), budget)
     if text == APPROVED:
         raise AnswerError(f"{decision.id} is no approval; answer it in words: {decision.question}")
-    if decision.kind is DecisionKind.BUDGET and budget is None and text != REJECTED:
-        budget = caps_in(text)
-        if budget is None:
-            raise AnswerError(
-                f"{decision.id} asks for a budget: --budget usd=2 (or tokens, loops, wall_s), "
-                "or --reject"
-            )
+    if decision.kind is DecisionKind.BUDGET and text != REJECTED:
+        budget = _enough(decision, budget or caps_in(text))
     return Answer(decision.id, text, budget)
 
 
@@ -120,6 +127,39 @@ def _consent(decision_id: str, text: str) -> str:
     raise AnswerError(
         f"{decision_id} asks for an approval: --approve or --reject, not {shown(text)}"
     )
+
+
+def _enough(decision: Decision, budget: dict[str, float] | None) -> dict[str, float]:
+    """Return the caps where they let the task go on: the one that is spent, raised above it."""
+    name, used = spent(decision)
+    proposal = next(iter(decision.options), f"{name or 'usd'}=2")
+    if budget is None:
+        raise AnswerError(f"{decision.id} asks for a budget: --budget {proposal}, or --reject")
+    if name and name not in budget:
+        raise AnswerError(
+            f"{decision.id} asks for {name}, and {', '.join(budget)} does not help it: "
+            f"--budget {proposal}, or --reject"
+        )
+    if name and budget[name] <= used:
+        raise AnswerError(
+            f"{decision.id}: {name}={budget[name]:g} is no more than what was used "
+            f"({used:g}): --budget {proposal}, or --reject"
+        )
+    return budget
+
+
+def spent(decision: Decision) -> tuple[str, float]:
+    """Return the cap that a budget decision is about and what was used of it.
+
+    Decisions of older versions name the cap alone; then the name may be empty and nothing used.
+    """
+    word = next(iter(decision.reason.split()), "")
+    name, _, used = word.partition("=")
+    name = "wall_s" if name == "wall" else name
+    try:
+        return (name, float(used)) if name in CAPS else ("", 0.0)
+    except ValueError:
+        return name, -1.0
 
 
 def caps_in(text: str) -> dict[str, float] | None:
@@ -161,7 +201,7 @@ def _number(word: str, amount: str) -> float:
 def guesses(decisions: Iterable[Decision]) -> list[Given]:
     """Return the best guess of every open decision that has one; approvals are never guessed."""
     return [
-        Given(one.id, one.best_guess)
+        Given(colon_word(one), takeable_guess(one))
         for one in decisions
-        if one.answer is None and one.best_guess.strip() and one.kind is not DecisionKind.APPROVAL
+        if one.answer is None and takeable_guess(one) and one.kind is not DecisionKind.APPROVAL
     ]

@@ -7,6 +7,7 @@ from loopctl.cli.answers import Given, caps_in
 from loopctl.cli.output import write
 from loopctl.domain import Decision, DecisionKind
 from loopctl.report.escape import one_line
+from loopctl.report.wording import colon_word, counted
 
 GUESS = "="
 """What is typed to take the best guess."""
@@ -15,14 +16,28 @@ GUESS = "="
 def ask_all(decisions: Sequence[Decision], stdin: Iterable[str], stream: TextIO) -> list[Given]:
     """Return what was answered; an empty line skips one, the end of input skips the rest.
 
+    Ctrl-C ends the round without an answer: it says so, and nothing is recorded.
+
     Args:
         decisions: In the order in which they are asked.
         stdin: Lines as they are typed.
         stream: Where the questions go; stdout is kept for the result.
     """
+    given: list[Given] = []
+    try:
+        _ask(decisions, stdin, stream, given)
+    except KeyboardInterrupt:
+        were = "was" if len(given) == 1 else "were"
+        write(stream, f"\n{counted(len(given), 'answer')} {were} not recorded.\n")
+        raise
+    return given
+
+
+def _ask(
+    decisions: Sequence[Decision], stdin: Iterable[str], stream: TextIO, given: list[Given]
+) -> None:
     write(stream, f"{len(decisions)} open. An empty line skips, {GUESS} takes the best guess.\n")
     lines = iter(stdin)
-    given: list[Given] = []
     for number, decision in enumerate(decisions, 1):
         write(stream, f"\n({number}/{len(decisions)}) {_question(decision)}\n> ")
         line = next(lines, None)
@@ -31,8 +46,7 @@ def ask_all(decisions: Sequence[Decision], stdin: Iterable[str], stream: TextIO)
             break
         text = _meant(line.strip(), decision)
         if text:
-            given.append(Given(decision.id, text, _caps(decision, text)))
-    return given
+            given.append(Given(colon_word(decision), text, _caps(decision, text)))
 
 
 def _question(decision: Decision) -> str:
@@ -42,7 +56,7 @@ def _question(decision: Decision) -> str:
     if decision.kind is DecisionKind.APPROVAL:
         lines.append("    answer with: approve or reject")
     if decision.kind is DecisionKind.BUDGET:
-        lines.append("    answer with caps (usd=2 tokens=400000 loops=50 wall_s=7200) or reject")
+        lines.append("    answer with a new cap (usd, tokens, loops or wall_s) or reject")
     if decision.best_guess:
         lines.append(f"    best guess: {decision.best_guess}")
     lines += [f"    {number}. {option}" for number, option in enumerate(decision.options, 1)]

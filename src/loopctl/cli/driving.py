@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NoReturn
 
 import typer
 
-from loopctl.cli.opening import commands_for
+from loopctl.cli.opening import commands_for, manifest_if_any
 from loopctl.cli.output import emit_document, is_plain, say, write
 
 if TYPE_CHECKING:
@@ -33,10 +33,19 @@ def drive(project: "Project", work: Work, *, as_json: bool) -> NoReturn:
     summary = follower.summary
     if summary.ended is None:
         summary = advance(summary, ended)
+    if not summary.tasks and summary.scope.is_whole:
+        warn_of_no_task(project)
     if files.fault:
         say(f"loop: {files.fault}")
     print_summary(summary, commands, as_json=as_json)
     raise typer.Exit(ended.exit_code)
+
+
+def warn_of_no_task(project: "Project") -> None:
+    """Say that there is nothing to drive, where the manifest lists no task at all."""
+    manifest = manifest_if_any(project)
+    if manifest is not None and not manifest.tasks:
+        say(f"loop: warning: the manifest lists no task ({project.manifest.path})")
 
 
 class FilesOfRun:

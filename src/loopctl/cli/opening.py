@@ -3,15 +3,16 @@
 import shutil
 import sys
 from collections.abc import Mapping
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from loopctl.cli.checkout import current_branch
-from loopctl.cli.group import directory_of
+from loopctl.cli.group import command_names, directory_of
 from loopctl.cli.words import shown
-from loopctl.errors import UsageError
+from loopctl.errors import LoopctlError, UsageError
 
 if TYPE_CHECKING:
     from loopctl.bootstrap import Project
@@ -58,8 +59,19 @@ def manifest_if_any(project: "Project") -> "Manifest | None":
 
 
 def commands_for(project: "Project") -> "Commands":
-    """Return how commands are written for whoever started this one."""
+    """Return how commands are written for whoever started this one.
+
+    The manifest is read when a command is written that depends on it, and then once.
+    """
     from loopctl.report.commands import Commands
+
+    @cache
+    def ids() -> frozenset[str]:
+        try:
+            manifest = manifest_if_any(project)
+        except LoopctlError:
+            return frozenset()
+        return frozenset(task.id for task in manifest.tasks) if manifest else frozenset()
 
     here = Path.cwd().resolve()
     checkout = project.checkout.resolve()
@@ -70,6 +82,8 @@ def commands_for(project: "Project") -> "Commands":
         directory="" if here == checkout or checkout in here.parents else str(checkout),
         base_branch=current_branch(checkout),
         manifest="" if manifest == usual else str(manifest),
+        names=frozenset(command_names()),
+        ids=ids,
     )
 
 

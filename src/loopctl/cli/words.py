@@ -3,6 +3,7 @@
 A first word that names a command is that command; else words that are all ids of the manifest are
 a subset; else one argument with white space in it is a goal; anything else is an error that names
 the nearest id or command. ``loop run -- WORD…`` (ids only) and ``--goal TEXT`` settle the rest.
+Goals are read here and refused by ``run`` for want of a worker, so no message advises one.
 """
 
 import difflib
@@ -13,7 +14,8 @@ from loopctl.domain import TaskId
 from loopctl.errors import UsageError
 from loopctl.report.escape import one_line
 
-_CUTOFF = 0.6
+_CUTOFF = 0.75
+"""A typo in a word of four letters is near; another word that shares a few letters is not."""
 _SHOWN = 60
 
 
@@ -112,7 +114,7 @@ def _unknown(
 ) -> str:
     word = next(word for word in words if word not in (ids or ()))
     if not word.strip():
-        return "a word is empty; name task ids, or a goal in one quoted argument"
+        return "a word is empty; name task ids"
     may_be_command = not ids_only and word == words[0]
     known = (*(ids or ()), *(commands if may_be_command else ()))
     kinds = (
@@ -122,6 +124,5 @@ def _unknown(
         kinds += " (there is no manifest here)"
     message = f"{shown(word)} is {kinds}{suggestion(word, known)}"
     if ids_only:
-        return f"{message} (behind -- only ids may stand; a goal is given with --goal TEXT)"
-    near = nearest(word, known)
-    return message if near else f"{message}; a goal in words is one quoted argument, or --goal TEXT"
+        return f"{message} (behind -- only ids may stand)"
+    return message

@@ -13,7 +13,6 @@ from typing import Final
 from loopctl.disk import describe, is_machines_fault
 from loopctl.domain import (
     GOAL,
-    REJECTED,
     Axis,
     Decision,
     DecisionDraft,
@@ -31,8 +30,9 @@ from loopctl.engine.transitions import Signal
 from loopctl.engine.work import Ended
 from loopctl.errors import CancelledError, LandingRefusedError, LoopctlError
 from loopctl.events import DecisionRaised, Noticed, TaskClaimed, TaskStopped
-from loopctl.ports import DecisionStore, Frontier
+from loopctl.ports import Frontier
 from loopctl.records import DeferredTask
+from loopctl.storeports import DecisionStore
 
 _SIGNALS: Final = {
     Axis.STALL: Signal.STALLED,
@@ -124,7 +124,7 @@ class Driver:
             return ""
         asked = self._decisions.decisions(task=task)
         if asked and all(decision.answer is not None for decision in asked):
-            return f"its question was rejected: loop {task} runs it again"
+            return "its question was rejected: name it to run it again"
         return ""
 
     def _follow_edits(self) -> None:
@@ -250,7 +250,7 @@ class Driver:
         )
         self._tools.emit(Noticed(task=task.id, text=reason))
         self._move(task.id, Signal.BROKEN)
-        self._reasons[task.id] = f"blocked: {reason}; loop {task.id} runs it again"
+        self._reasons[task.id] = f"blocked: {reason}; name it to run it again"
         if ended is not None:
             self._stopped(task, replace(ended, stop=stop))
         else:
@@ -281,7 +281,5 @@ class Driver:
 
     def _answers(self, task: TaskId) -> tuple[Decision, ...]:
         return tuple(
-            decision
-            for decision in self._decisions.decisions(task=task)
-            if decision.answer not in {None, REJECTED}
+            decision for decision in self._decisions.decisions(task=task) if decision.is_going_on
         )

@@ -1,7 +1,9 @@
 """The words of what a human is asked: every question that the engine itself raises."""
 
+import math
 from typing import Final
 
+from loopctl.calls import ToolCall
 from loopctl.domain import DecisionDraft, DecisionKind, Task
 from loopctl.plan import Budget
 from loopctl.steps import Deferred, ForkRaised, PremiseInvalid
@@ -9,6 +11,13 @@ from loopctl.verdict import CheckResult, GateResult, Verdict
 
 NO_VERIFY: Final = "no_verify"
 """The reason of the decision whose answer is a verify command."""
+
+HAPPENED: Final = "it happened"
+AGAIN: Final = "it did not, run it again"
+"""What a call of unknown outcome is answered with."""
+
+_SHOWN: Final = 600
+"""Characters of a call's arguments that a question shows."""
 
 _UNITS: Final = {"loops": "steps", "tokens": "tokens", "wall": "seconds", "usd": "US dollars"}
 _OPTION: Final = {"loops": "loops", "tokens": "tokens", "wall": "wall_s", "usd": "usd"}
@@ -43,21 +52,62 @@ def environment_of(task: Task, gate: GateResult) -> DecisionDraft:
 
 
 def budget(task: Task, cap: str, spent: Budget) -> DecisionDraft:
-    """Ask whether a task may spend more."""
-    used = {
-        "loops": f"{spent.loops_used}",
-        "tokens": f"{spent.tokens_used}",
-        "wall": f"{spent.wall_ms / 1000:.0f}",
-        "usd": f"{spent.usd_used:.2f}",
-    }[cap]
+    """Ask whether a task may spend more.
+
+    The reason holds the cap and what was used (``loops=2 used``), as far as it counts against a
+    new cap of the whole task; the option is a new cap that leaves room for as much again.
+    """
+    shares = 1 if cap == "wall" else len(task.options) or 1
+    used = (
+        shares
+        * {
+            "loops": spent.loops_used,
+            "tokens": spent.tokens_used,
+            "wall": math.ceil(spent.wall_ms / 1000),
+            "usd": math.ceil(100 * spent.usd_used) / 100,
+        }[cap]
+    )
+    name = _OPTION[cap]
     return DecisionDraft(
         kind=DecisionKind.BUDGET,
         question=(
-            f"{task.id} has spent its budget of {_UNITS[cap]} ({used} used). May it spend more? "
-            f"loop answer {task.id} --budget {_OPTION[cap]}=N sets the new cap."
+            f"{task.id} has spent its budget of {_UNITS[cap]} ({used:.10g} used). "
+            "May it spend more?"
         ),
-        reason=cap,
+        options=(f"{name}={max(2 * used, used + 1):.10g}",),
+        reason=f"{name}={used:.10g} used",
     )
+
+
+def approval(task: Task, call: ToolCall, why: str) -> DecisionDraft:
+    """Ask whether a tool call may be made."""
+    return DecisionDraft(
+        kind=DecisionKind.APPROVAL,
+        question=f"{task.id} wants to call {_shown(call)}. May it?",
+        reason=why,
+        call_key=call.key,
+    )
+
+
+def outcome(task: Task, call: ToolCall, since: str) -> DecisionDraft:
+    """Ask what came of a tool call that was begun and whose result nobody has."""
+    return DecisionDraft(
+        kind=DecisionKind.OUTCOME,
+        question=(
+            f"{task.id} called {_shown(call)} at {since}, and was stopped before its result was "
+            "recorded: it may or may not have happened, and is not run again by itself. Please "
+            f"look, then answer {HAPPENED!r} (and what came of it) or {AGAIN!r}."
+        ),
+        options=(HAPPENED, AGAIN),
+        reason="the outcome of a call is unknown",
+        call_key=call.key,
+    )
+
+
+def _shown(call: ToolCall) -> str:
+    text = call.arguments_json
+    cut = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text)} characters)"
+    return f"{call.tool} with {cut}"
 
 
 def of_worker(raised: Deferred | ForkRaised | PremiseInvalid) -> DecisionDraft:

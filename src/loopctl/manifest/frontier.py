@@ -6,6 +6,7 @@ A task is *ready* when its status is ``todo`` and all its dependencies are ``don
 
 import heapq
 from collections.abc import Iterable
+from typing import Final
 
 from loopctl.domain import Manifest, Scope, Task, TaskId, TaskStatus, Wait
 from loopctl.errors import UsageError
@@ -13,6 +14,15 @@ from loopctl.tomlsource.words import near, show
 
 _TO_DO = frozenset({TaskStatus.TODO, TaskStatus.IN_PROGRESS})
 """What a run may begin; ``in-progress`` at its start was left by a crash."""
+
+_OWN_REASONS: Final = {
+    TaskStatus.BACKLOG: "backlog: set its status to todo",
+    TaskStatus.IN_PROGRESS: "in progress",
+    TaskStatus.BLOCKED: "blocked: name it to run it again",
+    TaskStatus.NEEDS_HUMAN: "needs an answer",
+    TaskStatus.STUCK: "stuck: name it to run it again",
+}
+"""Without commands: how those are written depends on where the reader stands."""
 
 
 class Frontier:
@@ -131,7 +141,7 @@ class Frontier:
     def _reason(self, index: int) -> str:
         status = self._status[index]
         if status is not TaskStatus.TODO:
-            return _own_reason(status, self._tasks[index].id)
+            return _OWN_REASONS[status]
         unmet = next((d for d in self._deps[index] if self._status[d] is not TaskStatus.DONE), None)
         if unmet is None:
             return "ready: the run ended before its turn"
@@ -141,16 +151,6 @@ class Frontier:
         if unmet not in self._members and dep_status is TaskStatus.TODO:
             return f"out of scope: {dep} is not done; add --with-deps"
         return f"waits for {dep} ({dep_status})"
-
-
-def _own_reason(status: TaskStatus, task: TaskId) -> str:
-    return {
-        TaskStatus.BACKLOG: "backlog: set its status to todo",
-        TaskStatus.IN_PROGRESS: "in progress",
-        TaskStatus.BLOCKED: f"blocked: loop {task} runs it again",
-        TaskStatus.NEEDS_HUMAN: f"needs an answer: loop answer {task}",
-        TaskStatus.STUCK: f"stuck: loop {task} runs it again",
-    }[status]
 
 
 def _members(

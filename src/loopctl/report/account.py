@@ -31,12 +31,19 @@ VERDICT_TONES: Final = {
     Verdict.UNKNOWN: Tone.WARN,
 }
 _TAIL_LINES: Final = 12
+USAGE_EXIT: Final = 2
+"""The exit code of a run that has met tasks which no worker here can do."""
+
 _RECOVERABLE: Final = (TaskStatus.STUCK, TaskStatus.BLOCKED)
+_NAMED_AGAIN: Final = (*_RECOVERABLE, TaskStatus.NEEDS_HUMAN)
 
 
 def title(summary: RunSummary) -> str:
     """Return the one line that says which run this is and how it stands."""
-    return f"Run {summary.run_id}: {STATUS_WORDS[summary.status]}"
+    words = STATUS_WORDS[summary.status]
+    if summary.exit_code == USAGE_EXIT:
+        words = "ended with tasks that no worker of this version can do"
+    return f"Run {summary.run_id}: {words}"
 
 
 def account(summary: RunSummary, commands: Commands) -> tuple[Block, ...]:
@@ -47,7 +54,7 @@ def account(summary: RunSummary, commands: Commands) -> tuple[Block, ...]:
         *decision_blocks(summary, commands),
         *_landed(summary),
         *_not_landed(summary, commands),
-        *_waiting(summary),
+        *_waiting(summary, commands),
         *_goal(summary),
         *_assumptions(summary),
         *_notices(summary),
@@ -159,24 +166,34 @@ def _candidate_blocks(task: TaskSummary) -> list[Block]:
 
 
 def _not_landed(summary: RunSummary, commands: Commands) -> list[Block]:
-    left = [task for task in summary.tasks if task.stop and not task.landed]
+    left = [task for task in summary.tasks if _is_left(task)]
     if not left:
         return []
     items = tuple(_left_item(task, commands) for task in left)
     return [Heading(f"Not landed ({len(left)})"), Bullets(items)]
 
 
+def _is_left(task: TaskSummary) -> bool:
+    """It ended without landing; where the run was stopped amid new work, an earlier attempt did."""
+    was_tried = task.stop is not None or (task.ref and task.activity is None)
+    return bool(was_tried) and not task.landed and task.status is not TaskStatus.DONE
+
+
 def _left_item(task: TaskSummary, commands: Commands) -> Item:
-    why = f"{task.stop.axis.value}: {task.stop.reason}" if task.stop else ""
+    facts = [f"{task.stop.axis.value}: {task.stop.reason}"] if task.stop else []
+    facts.append(counted(task.steps, "step"))
     line: Line = (
         strong(task.id),
         plain(f" {task.title} "),
         Span(task.status.value, Tone.BAD if task.status in _RECOVERABLE else Tone.WARN),
-        plain(f" ({why}; {counted(task.steps, 'step')})"),
+        plain(f" ({'; '.join(facts)})"),
     )
     below: list[Block] = []
     if task.gate:
         below.append(Bullets(tuple(_check_item(check) for check in task.gate)))
+    if task.failed_gate and task.failed_gate != task.gate:
+        below.append(Paragraph((quiet("The last gate that failed:"),)))
+        below.append(Bullets(tuple(_check_item(check) for check in task.failed_gate)))
     below.extend(_candidate_blocks(task))
     if task.result:
         below.append(Verbatim(_tail(task.result)))
@@ -186,15 +203,25 @@ def _left_item(task: TaskSummary, commands: Commands) -> Item:
     return Item(line, tuple(below))
 
 
-def _waiting(summary: RunSummary) -> list[Block]:
+def _waiting(summary: RunSummary, commands: Commands) -> list[Block]:
     if not summary.waits:
         return []
     items = []
     for wait in summary.waits:
         task = summary.task(wait.task)
         name = f" {task.title}" if task and task.title else ""
-        items.append(Item((strong(wait.task), plain(f"{name}: {wait.reason}"))))
+        ways = tuple((command, "") for command in _ways_on(wait.task, summary, commands))
+        below = (Shell(ways),) if ways else ()
+        items.append(Item((strong(wait.task), plain(f"{name}: {wait.reason}")), below))
     return [Heading(f"Waiting ({len(items)})"), Bullets(tuple(items))]
+
+
+def _ways_on(task_id: str, summary: RunSummary, commands: Commands) -> list[str]:
+    """The commands that get a waiting task going: answers to its questions, or its name."""
+    asked = [commands.answer(one) for one in summary.decisions if one.task == task_id]
+    task = summary.task(task_id)
+    is_named = task is not None and task.status in _NAMED_AGAIN
+    return asked or ([commands.task(task_id)] if is_named else [])
 
 
 def _goal(summary: RunSummary) -> list[Block]:
@@ -251,8 +278,8 @@ def _going_on(summary: RunSummary, commands: Commands) -> list[Block]:
         lines.append((commands.review(summary), "see what landed"))
         if not summary.landed_here:
             lines.append((commands.loop("land"), "take it onto your branch"))
-    ended = [task for task in summary.tasks if task.stop and not task.landed]
+    ended = [task for task in summary.tasks if _is_left(task)]
     lines.extend((commands.drive("show", task.id), f"the story of {task.id}") for task in ended)
     stuck = [task for task in ended if task.status in _RECOVERABLE]
-    lines.extend((commands.drive(task.id), f"try {task.id} again") for task in stuck)
+    lines.extend((commands.task(task.id), f"try {task.id} again") for task in stuck)
     return [Heading("To go on"), Shell(tuple(lines))] if lines else []

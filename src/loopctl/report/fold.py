@@ -4,14 +4,16 @@ Events are taken in the order of their numbers and each once: one that was seen 
 nothing, so that a listener may be handed the history of a continued run and the run itself.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import assert_never
+from typing import Final, assert_never
 
-from loopctl.domain import Assumption, Decision, RunStatus, StopReason, TaskStatus, Usage
+from loopctl.domain import GOAL, Assumption, Decision, RunStatus, StopReason, TaskStatus, Usage
 from loopctl.events import (
     AnyEvent,
     AssumptionRecorded,
+    CallFinished,
+    CallReplayed,
     CandidateEnded,
     DecisionAnswered,
     DecisionRaised,
@@ -38,6 +40,9 @@ from loopctl.events import (
 from loopctl.report.summary import Activity, CandidateSummary, Notice, RunSummary, TaskSummary
 from loopctl.verdict import CheckResult, Verdict
 
+_ASKING: Final = frozenset({TaskStatus.NEEDS_HUMAN, TaskStatus.BLOCKED})
+"""Statuses of tasks that wait for an answer; the engine has the same."""
+
 
 def summarize(events: Iterable[AnyEvent]) -> RunSummary:
     """Return how the run of ``events`` stands after the last of them."""
@@ -62,6 +67,7 @@ def advance(summary: RunSummary, event: AnyEvent) -> RunSummary:
             | StatusChanged()
             | StepStarted()
             | StepFinished()
+            | TodoClosed()
             | PlanRevised()
             | AssumptionRecorded()
             | GateFinished()
@@ -72,8 +78,12 @@ def advance(summary: RunSummary, event: AnyEvent) -> RunSummary:
         ):
             if isinstance(event, TaskLanded):
                 summary = _with_landing(summary, event)
+            if isinstance(event, StatusChanged) and event.task is not None:
+                summary = _asked_again(summary, {event.task: event.new})
             return _change(summary, event.task, lambda task: _task_event(task, event))
-        case SandboxOpened() | PlanCreated() | TodoClosed() | TodoReopened() | MessageRejected():
+        case SandboxOpened() | PlanCreated() | TodoReopened() | MessageRejected():
+            return summary
+        case CallFinished() | CallReplayed():
             return summary
         case _:
             assert_never(event)
@@ -108,7 +118,9 @@ def _run_event(
                 landed_here=event.landed_here or summary.landed_here,
             )
         case GoalJudged():
-            return replace(summary, goal_met=event.met, criteria=event.criteria)
+            # What there is to ask about the goal is asked anew, after each time it was judged.
+            left = tuple(one for one in summary.decisions if one.task != GOAL)
+            return replace(summary, goal_met=event.met, criteria=event.criteria, decisions=left)
         case Noticed():
             notice = Notice(event.text, event.level == "warning", event.task)
             known = notice in summary.notices
@@ -122,6 +134,7 @@ def _driven(summary: RunSummary, event: RunStarted | RunResumed) -> RunSummary:
     known = {task.id for task in summary.tasks}
     new = (TaskSummary(id=key, title=title) for key, title in event.tasks if key not in known)
     statuses = dict(event.statuses)
+    summary = _asked_again(summary, statuses)
     return replace(
         summary,
         tasks=tuple(
@@ -140,10 +153,25 @@ def _settled(summary: RunSummary) -> RunSummary:
     return replace(summary, tasks=tuple(replace(task, activity=None) for task in summary.tasks))
 
 
+def _asked_again(summary: RunSummary, statuses: Mapping[str, TaskStatus]) -> RunSummary:
+    """Tasks have these statuses now: the questions of those that wait for an answer stand.
+
+    This is the rule by which the engine tells what is open; a question that is raised amid the
+    work stands until the work has an end.
+    """
+    moved = {task: status in _ASKING for task, status in statuses.items()}
+    left = [one for one in summary.decisions if moved.get(one.task, True)]
+    back = [one for one in summary.passed_over if moved.get(one.task, False)]
+    over = [one for one in summary.decisions if not moved.get(one.task, True)]
+    still = [one for one in summary.passed_over if not moved.get(one.task, False)]
+    return replace(summary, decisions=(*back, *left), passed_over=(*still, *over))
+
+
 def _with_landing(summary: RunSummary, event: TaskLanded) -> RunSummary:
     """What a landed task once asked is asked no more."""
     left = tuple(known for known in summary.decisions if known.task != event.task)
-    return replace(summary, head=event.commit, decisions=left)
+    over = tuple(known for known in summary.passed_over if known.task != event.task)
+    return replace(summary, head=event.commit, decisions=left, passed_over=over)
 
 
 def _decision_event(summary: RunSummary, event: DecisionRaised | DecisionAnswered) -> RunSummary:
@@ -158,17 +186,24 @@ def _decision_event(summary: RunSummary, event: DecisionRaised | DecisionAnswere
             options=event.options,
             reason=event.reason,
         )
-        others = tuple(known for known in summary.decisions if known.id != event.id)
-        return replace(summary, decisions=(*others, decision))
+        summary = _without(summary, event.id)
+        return replace(summary, decisions=(*summary.decisions, decision))
     answered = tuple(
         replace(known, answer=event.answer, answered_at=event.ts)
-        for known in summary.decisions
+        for known in (*summary.decisions, *summary.passed_over)
         if known.id == event.id
     )
     return replace(
-        summary,
-        decisions=tuple(known for known in summary.decisions if known.id != event.id),
+        _without(summary, event.id),
         answered=(*summary.answered, *answered),
+    )
+
+
+def _without(summary: RunSummary, decision_id: str) -> RunSummary:
+    return replace(
+        summary,
+        decisions=tuple(one for one in summary.decisions if one.id != decision_id),
+        passed_over=tuple(one for one in summary.passed_over if one.id != decision_id),
     )
 
 
@@ -191,6 +226,7 @@ _TaskEvent = (
     | StatusChanged
     | StepStarted
     | StepFinished
+    | TodoClosed
     | PlanRevised
     | AssumptionRecorded
     | GateFinished
@@ -207,7 +243,7 @@ def _task_event(task: TaskSummary, event: _TaskEvent) -> TaskSummary:
             return _claimed(task, event)
         case StatusChanged():
             return replace(task, status=event.new)
-        case StepStarted() | StepFinished() | GateFinished():
+        case StepStarted() | StepFinished() | TodoClosed() | GateFinished():
             return _step_event(task, event)
         case PlanRevised():
             return replace(task, replans=max(task.replans, event.replans))
@@ -246,10 +282,14 @@ def _claimed(task: TaskSummary, event: TaskClaimed) -> TaskSummary:
         status=TaskStatus.IN_PROGRESS,
         stop=None,
         activity=Activity(since=event.ts),
+        begun=event.ts,
+        ended="",
     )
 
 
-def _step_event(task: TaskSummary, event: StepStarted | StepFinished | GateFinished) -> TaskSummary:
+def _step_event(
+    task: TaskSummary, event: StepStarted | StepFinished | TodoClosed | GateFinished
+) -> TaskSummary:
     activity = task.activity or Activity(since=event.ts)
     match event:
         case StepStarted():
@@ -258,8 +298,11 @@ def _step_event(task: TaskSummary, event: StepStarted | StepFinished | GateFinis
                 candidate=event.candidate,
                 iteration=event.iteration,
                 step_goal=event.step_goal,
+                is_gating=False,
             )
             return replace(task, activity=now)
+        case TodoClosed():
+            return replace(task, activity=replace(activity, is_gating=True))
         case StepFinished():
             return replace(task, steps=task.steps + 1, usage=task.usage + event.usage)
         case GateFinished():
@@ -268,7 +311,8 @@ def _step_event(task: TaskSummary, event: StepStarted | StepFinished | GateFinis
                 task,
                 gates=(*others, (event.candidate, event.checks)),
                 gate_failures=task.gate_failures + (not _passed(event.checks)),
-                activity=replace(activity, last_gate=gate_line(event.checks)),
+                failed_gate=task.failed_gate if _passed(event.checks) else event.checks,
+                activity=replace(activity, last_gate=gate_line(event.checks), is_gating=False),
             )
         case _:
             assert_never(event)
@@ -307,4 +351,5 @@ def _stopped(task: TaskSummary, event: TaskStopped) -> TaskSummary:
             max(spent.usd, told.usd),
         ),
         activity=None,
+        ended=event.ts,
     )

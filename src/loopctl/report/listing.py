@@ -1,16 +1,49 @@
 """Lists: what would run, the runs so far, how the manifest stands, the story of one task."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import Any
 
-from loopctl.domain import Prospect, Wait
+from loopctl.domain import Decision, Prospect, Wait
 from loopctl.records import RunRecord
-from loopctl.report.blocks import Block, Bullets, Heading, Item, Paragraph, plain, quiet, strong
+from loopctl.report.blocks import (
+    Block,
+    Bullets,
+    Heading,
+    Item,
+    Paragraph,
+    Shell,
+    plain,
+    quiet,
+    strong,
+)
+from loopctl.report.commands import Commands
 from loopctl.report.wording import STATUS_WORDS
 
 
-def prospects_blocks(prospects: Sequence[Prospect], waits: Sequence[Wait]) -> list[Block]:
-    """Return what would run, in order, and what the others in scope wait for."""
+def ways_on(
+    decisions: Iterable[Decision], waits: Iterable[Wait], commands: Commands
+) -> Mapping[str, tuple[str, ...]]:
+    """Return for each waiting task the commands that answer its open questions."""
+    found: dict[str, tuple[str, ...]] = {wait.task: () for wait in waits}
+    for one in decisions:
+        if one.task in found:
+            found[one.task] += (commands.answer(one),)
+    return found
+
+
+def prospects_blocks(
+    prospects: Sequence[Prospect],
+    waits: Sequence[Wait],
+    ways: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+) -> list[Block]:
+    """Return what would run, in order, and what the others in scope wait for.
+
+    Args:
+        prospects: In the order of work.
+        waits: Of the others.
+        ways: The commands that get a waiting task going.
+    """
     blocks: list[Block] = [Heading(f"Would run ({len(prospects)})")]
     if prospects:
         blocks.append(Bullets(tuple(_prospect(prospect) for prospect in prospects)))
@@ -18,9 +51,14 @@ def prospects_blocks(prospects: Sequence[Prospect], waits: Sequence[Wait]) -> li
         blocks.append(Paragraph((plain("Nothing can run now."),)))
     if waits:
         blocks.append(Heading(f"Would wait ({len(waits)})"))
-        items = (Item((strong(wait.task), plain(f": {wait.reason}"))) for wait in waits)
+        items = (_wait(wait, ways.get(wait.task, ())) for wait in waits)
         blocks.append(Bullets(tuple(items)))
     return blocks
+
+
+def _wait(wait: Wait, ways: tuple[str, ...]) -> Item:
+    below = (Shell(tuple((command, "") for command in ways)),) if ways else ()
+    return Item((strong(wait.task), plain(f": {wait.reason}")), below)
 
 
 def _prospect(prospect: Prospect) -> Item:

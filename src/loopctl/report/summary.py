@@ -53,6 +53,7 @@ class Activity:
 
     Attributes:
         since: When the work on the task was begun or taken up; a time stamp.
+        is_gating: A todo was closed, and the gate has not judged it yet.
     """
 
     since: str
@@ -60,6 +61,7 @@ class Activity:
     iteration: int = 0
     step_goal: str = ""
     last_gate: str = ""
+    is_gating: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,9 +73,12 @@ class TaskSummary:
         stop: Why the work on it last ended; ``None`` before that and while it is worked on.
         gates: For each candidate the evidence of its newest gate, the newest last.
         gate_failures: Gate runs that did not pass, over all candidates.
+        failed_gate: The evidence of the last of those; a landing's own gate counts too.
         winner: The candidate that the gate picked.
         ref: Under which the tree of its last attempt is kept; empty where there is none.
         activity: ``None`` while nobody works on it.
+        begun: When the newest work on it was begun or taken up; a time stamp.
+        ended: When that work ended; empty before.
     """
 
     id: str
@@ -88,6 +93,7 @@ class TaskSummary:
     stop: StopReason | None = None
     gates: tuple[tuple[str, tuple[CheckResult, ...]], ...] = ()
     gate_failures: int = 0
+    failed_gate: tuple[CheckResult, ...] = ()
     candidates: tuple[CandidateSummary, ...] = ()
     winner: str | None = None
     fork_reason: str = ""
@@ -96,6 +102,8 @@ class TaskSummary:
     ref: str = ""
     usage: Usage = field(default_factory=Usage)
     activity: Activity | None = None
+    begun: str = ""
+    ended: str = ""
 
     @property
     def gate(self) -> tuple[CheckResult, ...]:
@@ -119,6 +127,7 @@ class RunSummary:
         head: The newest commit of the integration branch; the base until something lands.
         tasks: Those in scope, in the order of the manifest.
         decisions: The open ones, in the order in which they were raised.
+        passed_over: Those that nobody has answered, but whose task does not wait for an answer.
         answered: The answered ones, likewise.
         waits: For each task left at the end, the one thing it waits for.
         goal_met: ``None`` where nothing could judge the goal.
@@ -140,6 +149,7 @@ class RunSummary:
     exit_code: int | None = None
     tasks: tuple[TaskSummary, ...] = ()
     decisions: tuple[Decision, ...] = ()
+    passed_over: tuple[Decision, ...] = ()
     answered: tuple[Decision, ...] = ()
     notices: tuple[Notice, ...] = ()
     waits: tuple[Wait, ...] = ()

@@ -1,8 +1,9 @@
 """Words and documents that several views share; light, since ``loop status`` starts with it."""
 
+from collections.abc import Collection
 from typing import Any, Final
 
-from loopctl.domain import Decision, DecisionKind, RunStatus
+from loopctl.domain import APPROVED, REJECTED, Decision, DecisionKind, RunStatus
 
 STATUS_WORDS: Final = {
     RunStatus.RUNNING: "under way",
@@ -38,3 +39,30 @@ def decision_document(decision: Decision) -> dict[str, Any]:
         "best_guess": decision.best_guess,
         "options": list(decision.options),
     }
+
+
+def decision_word(decision: Decision, ids: Collection[str]) -> str:
+    """Return the word that names a decision and nothing else.
+
+    Args:
+        decision: Which.
+        ids: Of the manifest's tasks. The first decision of ``T5`` is called like a task ``T5.1``;
+            it is then written ``T5:1``, which no task can be called.
+    """
+    return decision.id if decision.id not in ids else colon_word(decision)
+
+
+def colon_word(decision: Decision) -> str:
+    """Return ``TASK:N``, the form of a decision's id that no task's id can have."""
+    task, _, number = decision.id.rpartition(".")
+    return f"{task}:{number}"
+
+
+def takeable_guess(decision: Decision) -> str:
+    """Return the best guess where it can be given as an answer in words; else nothing.
+
+    The words of an approval or a rejection mean just that, and three dots stand for an answer
+    that is still to be written.
+    """
+    guess = decision.best_guess.strip()
+    return "" if guess in {APPROVED, REJECTED, "…"} else guess

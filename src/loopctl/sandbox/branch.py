@@ -123,7 +123,7 @@ class IntegrationBranch:
         if self._objects.is_ancestor(head, tip):
             return tip, f"starting from {self.name}, {count} {plural} ahead of HEAD"
         raise RepositoryError(
-            f"{self.name} and HEAD have diverged ({count} {plural} are on {self.name} alone); "
+            f"{self.name} and HEAD have diverged ({count} {plural} on {self.name} alone); "
             f"bring them together with `git merge {self.name}`, or give them up with "
             f"`git branch -D {self.name}`"
         )

@@ -15,6 +15,12 @@ def find_checkout(directory: Path) -> Path:
     for folder in (start, *start.parents):
         if (folder / ".git").exists():
             return folder
+        own = next((one for one in (folder, *folder.parents) if one.name == ".git"), None)
+        if own is not None and (own / "HEAD").is_file():
+            raise RepositoryError(
+                f"{start} is inside the repository's own folder; run loop in the checkout, "
+                f"{own.parent}"
+            )
         if (folder / "HEAD").is_file() and (folder / "objects").is_dir():
             raise RepositoryError(
                 f"{folder} is a bare repository; run loop in a checkout of it "

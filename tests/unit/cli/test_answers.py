@@ -1,10 +1,12 @@
 import io
+from collections.abc import Iterator
+from dataclasses import replace
 
 import pytest
 
 from loopctl.bootstrap import Answer
 from loopctl.cli.answerfile import read_answers, template
-from loopctl.cli.answers import Given, checked, guesses, read_caps
+from loopctl.cli.answers import Given, checked, find, guesses, read_caps
 from loopctl.cli.asking import ask_all
 from loopctl.domain import Decision, DecisionKind
 from loopctl.errors import AnswerError, FaultsError, UsageError
@@ -73,6 +75,71 @@ def test_an_answer_that_does_not_fit_is_refused_politely(given: Given, part: str
     assert part in str(caught.value)
 
 
+NESTED = (decision("T5.1"), decision("T5.1.1"), decision("T5.1.2"))
+"""Tasks T5 and T5.1 have decisions; T5.1 is a decision's name and a task's."""
+
+
+def test_a_word_that_names_a_decision_and_a_task_is_refused_where_both_are_open() -> None:
+    with pytest.raises(AnswerError) as caught:
+        find("T5.1", NESTED, {"T5.1", "T5.1.1"})
+    assert str(caught.value) == (
+        "T5.1 is the decision of T5 (What of T5.1?) and a task with decisions of its own; write "
+        "T5:1 for the decision, or for the task T5.1.1 (What of T5.1.1?)"
+    )
+
+
+@pytest.mark.parametrize(
+    ("target", "standing", "found"),
+    [
+        ("T5.1", {"T5.1"}, "T5.1"),
+        ("T5.1", {"T5.1.1"}, "T5.1.1"),
+        ("T5:1", {"T5.1", "T5.1.1"}, "T5.1"),
+        ("T5.1:1", {"T5.1", "T5.1.1"}, "T5.1.1"),
+        ("T5", {"T5.1", "T5.1.1"}, "T5.1"),
+    ],
+)
+def test_what_is_open_decides_between_a_decision_and_a_task(
+    target: str, standing: set[str], found: str
+) -> None:
+    assert find(target, NESTED, standing).id == found
+
+
+def test_the_ids_of_a_template_name_decisions_alone() -> None:
+    filled = template(NESTED, {"T5", "T5.1"}).replace('answer = ""', 'answer = "yes"')
+    answers = checked(read_answers(filled, "f"), NESTED, {one.id for one in NESTED})
+    assert [one.decision_id for one in answers] == ["T5.1", "T5.1.1", "T5.1.2"]
+
+
+SPENT = replace(decision("B.1", DecisionKind.BUDGET, options=("loops=4",)), reason="loops=2 used")
+
+
+@pytest.mark.parametrize(
+    ("given", "part"),
+    [
+        (Given("B", "", {"loops": 1}), "loops=1 is no more than what was used (2)"),
+        (Given("B", "loops=2"), "loops=2 is no more than what was used (2): --budget loops=4"),
+        (Given("B", "", {"usd": 1}), "B.1 asks for loops, and usd does not help it"),
+        (Given("B", "more"), "B.1 asks for a budget: --budget loops=4, or --reject"),
+    ],
+)
+def test_a_budget_that_would_stop_the_task_at_once_is_refused(given: Given, part: str) -> None:
+    with pytest.raises(AnswerError) as caught:
+        checked([given], [SPENT], {"B.1"})
+    assert part in str(caught.value)
+
+
+@pytest.mark.parametrize("reason", ["loops=2 used", "loops", "", "spent all of it"])
+def test_a_budget_above_what_was_used_is_taken(reason: str) -> None:
+    asked = replace(SPENT, reason=reason)
+    given = Given("B", "", {"loops": 3, "usd": 1})
+    assert checked([given], [asked], {"B.1"})[0].budget == {"loops": 3, "usd": 1}
+
+
+@pytest.mark.parametrize("guess", ["approve", "reject", "…"])
+def test_a_guess_that_would_be_read_as_something_else_is_not_taken(guess: str) -> None:
+    assert guesses([decision("T1.1", guess=guess)]) == []
+
+
 def test_all_faults_are_named_before_anything_is_recorded() -> None:
     given = [Given("T1", "a"), Given("T2", "b"), Given("nope", "c"), Given("T1.1", "d")]
     with pytest.raises(AnswerError) as caught:
@@ -111,7 +178,7 @@ def test_a_cap_is_a_name_and_a_number(word: str) -> None:
 
 
 def test_an_approval_is_never_guessed() -> None:
-    assert guesses(ALL) == [Given("T1.1", "OAuth")]
+    assert guesses(ALL) == [Given("T1:1", "OAuth")]
 
 
 def test_template_names_every_decision_and_gives_no_answer() -> None:
@@ -167,12 +234,12 @@ def ask(lines: list[str]) -> tuple[list[Given], str]:
 @pytest.mark.parametrize(
     ("lines", "given"),
     [
-        (["use SAML", "", ""], [Given("T1.1", "use SAML")]),
+        (["use SAML", "", ""], [Given("T1:1", "use SAML")]),
         (
             ["2", "2", "usd=3"],
-            [Given("T1.1", "SAML"), Given("T3.1", "2"), Given("T5.1", "usd=3", {"usd": 3.0})],
+            [Given("T1:1", "SAML"), Given("T3:1", "2"), Given("T5:1", "usd=3", {"usd": 3.0})],
         ),
-        (["=", "="], [Given("T1.1", "OAuth")]),
+        (["=", "="], [Given("T1:1", "OAuth")]),
         ([], []),
         (["", "", ""], []),
     ],
@@ -185,4 +252,15 @@ def test_a_round_shows_question_guess_and_options() -> None:
     _, shown = ask(["", "", ""])
     for part in ("(1/3) T1.1 [scope] What of T1.1?", "best guess: OAuth", "1. OAuth", "2. SAML"):
         assert part in shown
-    assert "usd=2" in shown
+    assert "a new cap (usd, tokens, loops or wall_s) or reject" in shown
+
+
+def test_a_round_that_is_broken_off_says_how_much_was_not_recorded() -> None:
+    def typed() -> Iterator[str]:
+        yield "use SAML\n"
+        raise KeyboardInterrupt
+
+    screen = io.StringIO()
+    with pytest.raises(KeyboardInterrupt):
+        ask_all([ALL[0], ALL[2], ALL[5]], typed(), screen)
+    assert screen.getvalue().endswith("\n1 answer was not recorded.\n")

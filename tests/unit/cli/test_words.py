@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loopctl.cli.words import Goal, Subset, read_words
+from loopctl.cli.words import Goal, Subset, read_words, suggestion
 from loopctl.domain import TaskId
 from loopctl.errors import UsageError
 
@@ -42,7 +42,7 @@ def test_words_are_read(words: list[str], read: Subset | Goal) -> None:
         (["t440"], ["did you mean 'T440'?"]),
         (["staus"], ["'staus'", "no command", "did you mean 'status'?"]),
         (["T440", "T44"], ["'T44'", "no task of the manifest;", "did you mean"]),
-        (["fix", "the", "login"], ["'fix'", "one quoted argument", "--goal TEXT"]),
+        (["fix", "the", "login"], ["'fix' is no task of the manifest and no command"]),
         (["T440", "fix it"], ["'fix it'", "no task of the manifest"]),
         (["fix it", "now"], ["'fix it'"]),
         ([""], ["empty"]),
@@ -50,7 +50,7 @@ def test_words_are_read(words: list[str], read: Subset | Goal) -> None:
         (["T440", ""], ["a word is empty"]),
         (["status"], ["'status' is a command", "loop run -- status"]),
         (["show", "T440"], ["'show' is a command"]),
-        (["qqqq"], ["'qqqq'", "one quoted argument"]),
+        (["qqqq"], ["'qqqq' is no task"]),
         (["\x1b[2Jx"], ["\\x1b[2Jx"]),
     ],
 )
@@ -61,6 +61,26 @@ def test_doubtful_words_are_refused_and_the_nearest_named(
         read_words(words, commands=COMMANDS, ids=IDS)
     for part in parts:
         assert part in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("word", "known"), [("clean", "land"), ("bg", "B"), ("watch", "land"), ("import", "report")]
+)
+def test_another_word_is_no_suggestion(word: str, known: str) -> None:
+    assert suggestion(word, [known]) == ""
+
+
+@pytest.mark.parametrize(
+    ("word", "known"), [("staus", "status"), ("T44O", "T440"), ("aera", "area"), ("ladn", "land")]
+)
+def test_a_typo_is_a_suggestion(word: str, known: str) -> None:
+    assert suggestion(word, [known]) == f"; did you mean {known!r}?"
+
+
+@pytest.mark.parametrize("words", [["fix", "the", "login"], ["qqqq"], [""], ["T440", "nope"]])
+def test_no_message_advises_a_goal_that_would_be_refused(words: list[str]) -> None:
+    for ids_only in (False, True):
+        assert "goal" not in str(outcome(words, ids=IDS, ids_only=ids_only))
 
 
 def test_behind_dashes_only_ids_stand() -> None:

@@ -114,7 +114,7 @@ def test_an_area_takes_its_todo_tasks_only() -> None:
     assert ready(frontier) == ["a"]
     assert waits(frontier) == {
         "a": "ready: the run ended before its turn",
-        "c": "stuck: loop c runs it again",
+        "c": "stuck: name it to run it again",
         "d": "out of scope: b is not done; add --with-deps",
     }
 
@@ -135,9 +135,9 @@ def test_every_task_left_says_the_one_thing_it_waits_for() -> None:
     )
     assert waits(frontier) == {
         "later": "backlog: set its status to todo",
-        "asks": "needs an answer: loop answer asks",
-        "stuck": "stuck: loop stuck runs it again",
-        "blocked": "blocked: loop blocked runs it again",
+        "asks": "needs an answer",
+        "stuck": "stuck: name it to run it again",
+        "blocked": "blocked: name it to run it again",
         "a": "waits for asks (needs-human)",
         "b": "waits for gone (abandoned, which is not done): drop it from deps or redo it",
         "c": "waits for a (todo)",

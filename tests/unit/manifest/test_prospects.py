@@ -30,3 +30,24 @@ def test_the_policy_decides_the_class_of_each_task() -> None:
     )
     assert [(one.task.id, one.policy) for one in would_run] == [("A", PolicyClass.NEEDS_APPROVAL)]
     assert waits == ()
+
+
+def test_a_task_that_nobody_can_work_on_waits_and_so_does_what_depends_on_it() -> None:
+    would_run, waits = prospects(
+        Manifest(Goal(), (A, B)),
+        default_worker="graph",
+        unworkable=lambda task: None if task.worker else "needs the worker graph",
+    )
+    assert would_run == ()
+    assert [(wait.task, wait.reason) for wait in waits] == [
+        ("A", "needs the worker graph"),
+        ("B", "waits for A (blocked)"),
+    ]
+
+
+def test_a_task_that_was_named_and_is_done_says_so() -> None:
+    done = replace(A, status=TaskStatus.DONE)
+    would_run, waits = prospects(Manifest(Goal(), (done, B)), Scope(ids=(A.id, B.id)))
+    assert [one.task.id for one in would_run] == ["B"]
+    assert [(wait.task, wait.reason) for wait in waits] == [("A", "done already")]
+    assert prospects(Manifest(Goal(), (done,)))[1] == ()

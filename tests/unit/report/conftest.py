@@ -182,6 +182,10 @@ def story(number: Number) -> tuple[AnyEvent, ...]:
         status=RunStatus.NEEDS_HUMAN,
         exit_code=3,
         head="c2" * 20,
-        waits=(Wait(TaskId("D1"), "waits for C1 (needs-human)"),),
+        waits=(
+            Wait(TaskId("C1"), "needs an answer"),
+            Wait(TaskId("D1"), "waits for C1 (needs-human)"),
+            Wait(TaskId("E1"), "stuck"),
+        ),
     )
     return number([started, *_landed(), *_options(), *_open_ends(), ended])

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 
 import pytest
 
-from loopctl.domain import Axis, Decision, DecisionKind, Scope, TaskStatus
+from loopctl.domain import Axis, Decision, DecisionKind, RunStatus, Scope, TaskStatus
 from loopctl.events import (
     AnyEvent,
     AssumptionRecorded,
@@ -20,7 +20,7 @@ from loopctl.events import (
     TaskLanded,
     TaskStopped,
 )
-from loopctl.report.account import account
+from loopctl.report.account import account, title
 from loopctl.report.blocks import Block
 from loopctl.report.commands import Commands
 from loopctl.report.decisions import ordered
@@ -28,6 +28,7 @@ from loopctl.report.fold import summarize
 from loopctl.report.html import to_html
 from loopctl.report.markdown import to_markdown
 from loopctl.report.plain import to_plain
+from loopctl.report.summary import RunSummary, TaskSummary
 from loopctl.report.terminal import print_report
 from loopctl.verdict import Check, CheckResult, Verdict
 
@@ -78,6 +79,8 @@ def decision(kind: DecisionKind, guess: str = "", reason: str = "") -> Decision:
         "Its work is kept as refs/loop/r1/E1/main",
         "loop recover refs/loop/r1/E1/main --branch recovered/E1",
         "D1 Log out: waits for C1 (needs-human)",
+        "- C1 Log in: needs an answer\n  loop answer C1.1 'use OAuth'",
+        "- E1 Hard one: stuck\n  loop E1\n",
         "A1 UTF-8 only (encoding)",
         "warning: commands ran unconfined",
         "- 2 uncommitted files are no part of this run",
@@ -114,7 +117,9 @@ def test_decisions_stand_before_everything_that_ran(story: Story) -> None:
         (decision(DecisionKind.SCOPE), 'loop answer T4.1 "…"'),
         (decision(DecisionKind.SCOPE, "it's $HOME"), "loop answer T4.1 'it'\"'\"'s $HOME'"),
         (decision(DecisionKind.SCOPE, "two\nlines"), 'loop answer T4.1 "…"'),
-        (decision(DecisionKind.SCOPE, "-f"), 'loop answer T4.1 "…"'),
+        (decision(DecisionKind.SCOPE, "-v all"), "loop answer T4.1 -- '-v all'"),
+        (decision(DecisionKind.SCOPE, "approve"), 'loop answer T4.1 "…"'),
+        (decision(DecisionKind.SCOPE, "reject"), 'loop answer T4.1 "…"'),
         (decision(DecisionKind.APPROVAL, "yes"), "loop answer T4.1 --approve"),
         (decision(DecisionKind.BUDGET, reason="loops"), "loop answer T4.1 --budget loops=50"),
         (decision(DecisionKind.BUDGET, reason="wall"), "loop answer T4.1 --budget wall_s=7200"),
@@ -135,6 +140,55 @@ def test_commands_are_written_for_a_shell_that_stands_elsewhere(story: Story) ->
     ]
     review = commands.review(summarize(story))
     assert review == "git -C '/srv/a b' log -p main..loop/integration"
+
+
+def test_a_decision_that_is_called_like_a_task_is_written_so_that_no_task_can_be_meant() -> None:
+    commands = Commands(ids=lambda: {"T4", "T4.1"})
+    assert commands.answer(decision(DecisionKind.SCOPE, "x")) == "loop answer T4:1 x"
+
+
+def test_a_task_that_is_called_like_a_command_stands_behind_dashes() -> None:
+    commands = Commands(manifest="/m.toml", names=frozenset({"status"}))
+    assert commands.task("status") == "loop run --manifest /m.toml -- status"
+    assert commands.task("T1") == "loop T1 --manifest /m.toml"
+
+
+@pytest.mark.parametrize(
+    ("task", "branch"),
+    [("T1", "T1"), ("a..b", "a-.b"), ("T1.lock", "T1-lock"), ("T1.", "T1-"), ("a.b", "a.b")],
+)
+def test_a_recovered_branch_has_a_name_that_git_takes(task: str, branch: str) -> None:
+    said = Commands().recover(TaskSummary(task, ref="refs/loop/r/x/main"))
+    assert said == f"loop recover refs/loop/r/x/main --branch recovered/{branch}"
+
+
+def test_a_run_that_met_tasks_without_a_worker_says_so() -> None:
+    summary = RunSummary(run_id="r1", status=RunStatus.STALLED, exit_code=2)
+    assert title(summary) == "Run r1: ended with tasks that no worker of this version can do"
+
+
+def test_work_of_an_earlier_attempt_is_named_where_the_newest_has_no_end(story: Story) -> None:
+    again = (TaskClaimed(task="E1", title="Hard one", worker="command"), story[-1])
+    events = (*story[:-1], *again)
+    text = to_plain(account(summarize(_numbered(events)), COMMANDS))
+    assert "Its work is kept as refs/loop/r1/E1/main" in text
+
+
+def test_the_gate_that_failed_last_is_shown_beside_a_later_one_that_passed(number: Number) -> None:
+    red = CheckResult(Check.VERIFY, Verdict.FAIL, reason="breaks T1", command="make", exit=1)
+    green = CheckResult(Check.VERIFY, Verdict.PASS, command="make", exit=0)
+    events: list[AnyEvent] = [
+        GateFinished(task="T2", candidate="main", head="h1", tree="t", checks=(red,)),
+        GateFinished(task="T2", candidate="main", head="h0", tree="t", checks=(green,)),
+        TaskStopped(task="T2", axis=Axis.GATE, reason="refused", steps=1, ref="refs/loop/r/T2/m"),
+    ]
+    text = to_plain(account(summarize(number(events)), COMMANDS))
+    assert "The last gate that failed:\n  - verify fail make (exit 1, 0 ms): breaks T1" in text
+    assert "Its work is kept as refs/loop/r/T2/m" in text
+
+
+def _numbered(events: Sequence[AnyEvent]) -> list[AnyEvent]:
+    return [event.model_copy(update={"seq": seq}) for seq, event in enumerate(events, 1)]
 
 
 def test_review_counts_from_the_base_where_no_branch_is_checked_out(story: Story) -> None:

@@ -3,12 +3,27 @@ from collections.abc import Callable, Sequence
 
 import pytest
 
-from loopctl.domain import Axis, DecisionKind, RunStatus, Scope, StopReason, TaskStatus, Usage, Wait
+from loopctl.domain import (
+    Axis,
+    DecisionKind,
+    Goal,
+    Manifest,
+    RunStatus,
+    Scope,
+    StopReason,
+    Task,
+    TaskId,
+    TaskStatus,
+    Usage,
+    Wait,
+)
+from loopctl.engine.standing import open_decisions
 from loopctl.events import (
     AnyEvent,
     DecisionAnswered,
     DecisionRaised,
     GateFinished,
+    GoalJudged,
     RunEnded,
     RunResumed,
     RunStarted,
@@ -64,7 +79,11 @@ def test_document_tells_the_run(story: Story) -> None:
         "F1": "needs-human",
         "G1": "done",
     }
-    assert document["waits"] == [{"task": "D1", "reason": "waits for C1 (needs-human)"}]
+    assert document["waits"] == [
+        {"task": "C1", "reason": "needs an answer"},
+        {"task": "D1", "reason": "waits for C1 (needs-human)"},
+        {"task": "E1", "reason": "stuck"},
+    ]
     assert document["notices"] == [
         "commands ran unconfined",
         "2 uncommitted files are no part of this run",
@@ -219,3 +238,58 @@ def test_waits_are_those_of_the_newest_end(number: Number) -> None:
     )
     events = [*_continued()[:6], first, *_continued()[7:]]
     assert summarize(number(events)).waits == ()
+
+
+def _asked(status: TaskStatus, signal: str) -> list[AnyEvent]:
+    """T1 asked and was then run again by name, which ended in ``status``."""
+    old = TaskStatus.IN_PROGRESS
+    return [
+        RunStarted(goal="g", base="b", branch="i", scope=Scope(), tasks=(("T1", "One"),)),
+        TaskClaimed(task="T1", title="One", worker="command"),
+        StatusChanged(task="T1", old=TaskStatus.TODO, new=old, signal="claimed"),
+        DecisionRaised(task="T1", id="T1.1", kind=DecisionKind.SCOPE, question="How far?"),
+        StatusChanged(task="T1", old=old, new=TaskStatus.NEEDS_HUMAN, signal="deferred"),
+        RunResumed(reason="resume", tasks=(("T1", "One"),)),
+        TaskClaimed(task="T1", title="One", worker="command"),
+        StatusChanged(task="T1", old=TaskStatus.NEEDS_HUMAN, new=old, signal="claimed"),
+        StatusChanged(task="T1", old=old, new=status, signal=signal),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("status", "asked"),
+    [
+        (TaskStatus.STUCK, []),
+        (TaskStatus.TODO, []),
+        (TaskStatus.DONE, []),
+        (TaskStatus.IN_PROGRESS, []),
+        (TaskStatus.BLOCKED, ["T1.1"]),
+        (TaskStatus.NEEDS_HUMAN, ["T1.1"]),
+    ],
+)
+def test_a_question_stands_exactly_where_the_engine_says_so(
+    number: Number, status: TaskStatus, asked: list[str]
+) -> None:
+    events = number(_asked(status, "moved"))
+    summary = summarize(events)
+    assert [one.id for one in summary.decisions] == asked
+    assert [one["id"] for one in to_document(summary)["decisions"]] == asked
+    question = (*summary.decisions, *summary.passed_over)
+    manifest = Manifest(Goal(), (Task(TaskId("T1"), "One", status=status),))
+    assert [one.id for one in open_decisions(question, manifest)] == asked
+
+
+def test_a_question_that_was_passed_over_can_be_raised_and_answered_again(number: Number) -> None:
+    raised = DecisionRaised(task="T1", id="T1.1", kind=DecisionKind.SCOPE, question="How far?")
+    stuck = _asked(TaskStatus.STUCK, "stalled")
+    assert [one.id for one in summarize(number([*stuck, raised])).decisions] == ["T1.1"]
+    answered = summarize(number([*stuck, DecisionAnswered(task="T1", id="T1.1", answer="all")]))
+    assert [one.answer for one in answered.answered] == ["all"]
+    assert (answered.decisions, answered.passed_over) == ((), ())
+
+
+def test_a_question_about_the_goal_goes_when_the_goal_is_judged_anew(number: Number) -> None:
+    raised = DecisionRaised(id="@goal.1", kind=DecisionKind.VERIFY, question="Is it met?")
+    judged = GoalJudged(met=True, criteria=())
+    assert [one.id for one in summarize(number([judged, raised])).decisions] == ["@goal.1"]
+    assert summarize(number([raised, judged])).decisions == ()

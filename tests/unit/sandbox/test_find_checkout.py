@@ -36,6 +36,21 @@ def test_a_bare_repository_says_what_to_do(tmp_path: Path) -> None:
         find_checkout(tmp_path)
 
 
+@pytest.mark.parametrize("below", ["", "hooks", "worktrees/w", "modules/sub"])
+def test_inside_the_repository_s_own_folder_the_checkout_is_named(
+    tmp_path: Path, below: str
+) -> None:
+    own = tmp_path / "p" / ".git"
+    for folder in (own, own / "modules" / "sub"):
+        (folder / "objects").mkdir(parents=True)
+        (folder / "HEAD").write_text("ref: refs/heads/main\n")
+    (own / below).mkdir(parents=True, exist_ok=True)
+    with pytest.raises(RepositoryError) as caught:
+        find_checkout(own / below)
+    assert "inside the repository's own folder" in str(caught.value)
+    assert str(caught.value).endswith(f"run loop in the checkout, {tmp_path / 'p'}")
+
+
 def test_a_trusted_folder_with_quotes_is_written_so_that_git_reads_it() -> None:
     text = global_config_text(Path('/a "b" \\c'))
     assert text == '[safe]\n\tdirectory = "/a \\"b\\" \\\\c"\n'

@@ -37,14 +37,20 @@ RunId = Annotated[
     ),
 ]
 ReportFormat = Annotated[
-    Format, typer.Option("--format", metavar="F", help="terminal, md, json or html.")
+    Format | None,
+    typer.Option(
+        "--format",
+        metavar="F",
+        help="terminal (the default), md, json or html.",
+        show_default=False,
+    ),
 ]
 
 
 def report(
     ctx: typer.Context,
     run: RunId = None,
-    form: ReportFormat = Format.TERMINAL,
+    form: ReportFormat = None,
     manifest: ManifestPath = None,
     as_json: Json = False,
     directory: Directory = None,
@@ -52,9 +58,11 @@ def report(
     """Print the decisions report and the account of a run."""
     from loopctl.report.fold import summarize
 
+    if as_json and form not in {None, Format.JSON}:
+        raise UsageError(f"--format {form} and --json ask for two things; give one of them")
     project = opened(ctx, directory, manifest)
     summary = summarize(project.events(chosen(project, run)))
-    _print(summary, commands_for(project), Format.JSON if as_json else form)
+    _print(summary, commands_for(project), Format.JSON if as_json else form or Format.TERMINAL)
 
 
 def _print(summary: "RunSummary", commands: "Commands", form: Format) -> None:

@@ -8,9 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from loopctl.cli import completion
-from loopctl.cli.driving import drive
+from loopctl.cli.driving import drive, warn_of_no_task
 from loopctl.cli.group import IDS_ONLY, command_names
-from loopctl.cli.opening import Directory, Json, ManifestPath, manifest_if_any, opened
+from loopctl.cli.opening import (
+    Directory,
+    Json,
+    ManifestPath,
+    commands_for,
+    manifest_if_any,
+    opened,
+)
 from loopctl.cli.output import emit, emit_document
 from loopctl.cli.words import Goal, read_words, shown, suggestion
 from loopctl.errors import UsageError
@@ -113,6 +120,7 @@ def run(
     """
     from loopctl.domain import RunOptions
 
+    _check_worker(worker)
     caps = {"run_usd": max_usd, "task_tokens": max_tokens, "loops": max_loops, "wall_s": max_wall}
     overrides = {
         **_given("loop", {"jobs": jobs, "worker": worker, "mode": mode}),
@@ -148,6 +156,15 @@ def _given(section: str, values: Mapping[str, object]) -> dict[str, object]:
     return {f"{section}.{name}": value for name, value in values.items() if value is not None}
 
 
+def _check_worker(worker: str | None) -> None:
+    from loopctl.manifest.keys import BUILT_IN_WORKERS
+
+    if worker is not None and worker not in BUILT_IN_WORKERS:
+        near = suggestion(worker, BUILT_IN_WORKERS)
+        known = "" if near else f": {', '.join(sorted(BUILT_IN_WORKERS))}"
+        raise UsageError(f"--worker {shown(worker)} is no worker{near or known}")
+
+
 def _checked_command(verify: str | None) -> str | None:
     if verify is not None and not verify.strip():
         raise UsageError("--verify '': an empty command verifies nothing")
@@ -177,11 +194,14 @@ def _scope(project: "Project", ctx: typer.Context, asked: Asked) -> "Scope":
 
 
 def _show_prospects(project: "Project", options: "RunOptions", *, as_json: bool) -> None:
-    from loopctl.report.listing import prospects_blocks, prospects_document
+    from loopctl.report.listing import prospects_blocks, prospects_document, ways_on
     from loopctl.report.plain import to_plain
 
     prospects, waits = project.prospects(options)
+    if not prospects and not waits and options.scope.is_whole:
+        warn_of_no_task(project)
     if as_json:
         emit_document(prospects_document(prospects, waits))
-    else:
-        emit(to_plain(prospects_blocks(prospects, waits)))
+        return
+    ways = ways_on(project.decisions(), waits, commands_for(project))
+    emit(to_plain(prospects_blocks(prospects, waits, ways)))

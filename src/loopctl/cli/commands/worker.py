@@ -58,5 +58,8 @@ def _option(word: str) -> dict[str, str]:
 def todo_done(
     summary: Annotated[str, typer.Option(metavar="TEXT", help="What it came to.")] = "",
 ) -> None:
-    """In a sandbox: say that the todo is done, for the gate to judge."""
+    """In a sandbox: say that the todo is done, for the gate to judge.
+
+    The todo of a command task is closed by exit 0 alone; this adds what it came to.
+    """
     put("todo_done", {"summary": summary})

@@ -1,0 +1,7 @@
+"""The workers that this version has, by name; looking at a project needs no more of them."""
+
+from typing import Final
+
+COMMAND: Final = "command"
+WORKERS: Final = frozenset({COMMAND})
+"""Those that ``assembly.py`` puts behind these names."""
