@@ -4,7 +4,7 @@ Everything is judged on what git itself says differs between two trees; no patch
 and nothing is applied to files.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from loopctl.domain import Change, Sha
@@ -12,11 +12,13 @@ from loopctl.judges.case import Case
 from loopctl.judges.evidence import printable, shown, tail
 from loopctl.judges.paths import GONE, LINK, link_fault, mode_fault, nesting_fault, path_fault
 from loopctl.judges.protect import ReadBlob, Surface
+from loopctl.judges.runs import runs
 from loopctl.judges.sections import LIMIT
 from loopctl.ports import Repository
 from loopctl.verdict import Blame, Check, CheckResult, Verdict
 
 _MOST_FAULTS: Final = 20
+_MOST_NAMES: Final = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,16 +49,13 @@ class ApplyJudge:
             return _refused("", faults)
         carried = self.repository.carry(candidate.base, candidate.tree, candidate.head)
         if carried.tree is None:
-            return _refused(
-                "",
-                ["the diff does not apply on the integration head; take its changes in first"],
-                said=carried.detail,
-            )
+            return self._conflicting(case, raw, carried.detail)
         return self._judge_carried(case, raw, carried.tree)
 
     def _judge_carried(self, case: Case, raw: tuple[Change, ...], tree: str) -> CheckResult:
         if tree == case.head_tree:
-            return _refused("", ["the diff is empty: the integration head has all of it already"])
+            nothing = "the diff is empty: the integration head has all of it already"
+            return _lost(_refused("", [nothing]))
         if case.candidate.tree == tree and case.candidate.base == case.candidate.head:
             changes = raw
         else:
@@ -72,6 +71,19 @@ class ApplyJudge:
             reason=f"{count} path{'' if count == 1 else 's'} changed",
             tree=tree,
         )
+
+    def _conflicting(self, case: Case, raw: tuple[Change, ...], said: str) -> CheckResult:
+        """Return the evidence of a diff that was right where it began, on a head that moved."""
+        landed = self._changes(case.candidate.base, case.head_tree)
+        both = sorted({change.path for change in raw} & {change.path for change in landed})
+        # What is not the same path on both sides is a file in the place of a folder.
+        names = ", ".join(shown(path) for path in both[:_MOST_NAMES]) or "what it changes"
+        more = f" and {len(both) - _MOST_NAMES} more" if len(both) > _MOST_NAMES else ""
+        reason = (
+            "the diff does not apply on the integration head: it conflicts with what has landed "
+            f"since, in {names}{more}; make the change again on the files as they are there"
+        )
+        return _lost(_refused("", [reason], said=said))
 
     def _changes(self, old: Sha, tree: str) -> tuple[Change, ...]:
         return self.repository.changes(self.repository.tree_of(old), tree)
@@ -96,7 +108,8 @@ class ApplyJudge:
 
     def _protected(self, case: Case, changes: tuple[Change, ...], tree: str) -> list[str]:
         """Return a sentence for each path that this task may not touch."""
-        surface = Surface(self.protect, case.candidate.task.may_edit, self.manifest)
+        task = case.candidate.task
+        surface = Surface(self.protect, task.may_edit, self.manifest, runs(task.verify_cmd or ""))
         base, now = self._reader(case.head_tree), self._reader(tree)
         return [
             f"{shown(change.path)} {fault}"
@@ -106,6 +119,11 @@ class ApplyJudge:
 
     def _reader(self, tree: str) -> ReadBlob:
         return lambda path: self.repository.read_blob(tree, path, LIMIT + 1)
+
+
+def _lost(refused: CheckResult) -> CheckResult:
+    """Return a refusal that others are the cause of: they were first."""
+    return replace(refused, blame=Blame.PRE_EXISTING)
 
 
 def _empty(left_out: str) -> str:

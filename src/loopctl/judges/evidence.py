@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from loopctl.verdict import Blame, CheckResult, GateResult, Verdict
+from loopctl.verdict import Blame, Check, CheckResult, GateResult, Verdict
 
 TAIL_BYTES: Final = 4096
 
@@ -68,11 +68,17 @@ def observation(result: GateResult) -> str:
     if failed.exit is not None:
         lines.append(f"exit: {failed.exit}")
     if failed.blame is not None:
-        lines.append(f"blame: {failed.blame.value} ({BLAME_WORDS[failed.blame]})")
+        lines.append(f"blame: {failed.blame.value} ({_blame_words(failed)})")
     lines.extend(_count_lines(failed))
     if failed.tail:
         lines.append(f"output:\n{failed.tail}")
     return "\n".join(lines)
+
+
+def _blame_words(result: CheckResult) -> str:
+    if result.check is Check.APPLY and result.blame is Blame.PRE_EXISTING:
+        return "the head has it, not this change: the head has moved since this change was begun"
+    return BLAME_WORDS[result.blame] if result.blame else ""
 
 
 def _count_lines(result: CheckResult) -> list[str]:

@@ -6,18 +6,21 @@
   start, are protected anywhere, new ones too. Their names are compared without case.
 * A new file may not have the name of a module by which pytest itself is loaded.
 * Files with many masters are compared by their parts (``sections.py``).
+* What the task's own ``verify_cmd`` runs (``runs.py``) may not be changed where the base has it; a
+  script that is not there yet may be the task's work.
 * ``may_edit`` lifts all of that. It never lifts ``loop.toml``, ``[tool.loopctl]`` and the manifest.
 """
 
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Final
 
 from loopctl.domain import Change
 from loopctl.judges.globs import Match, match, matches_any
 from loopctl.judges.paths import FILE_MODES, GONE
+from loopctl.judges.runs import Runs
 from loopctl.judges.sections import READERS, differing, guarded, settings_table
 
 ReadBlob = Callable[[str], bytes | None]
@@ -52,11 +55,13 @@ class Surface:
         protect: Globs of the settings.
         may_edit: Globs of the task.
         manifest: The manifest's path in the tree, empty where it is not part of it.
+        runs: What the task's verify command runs.
     """
 
     protect: tuple[str, ...]
     may_edit: tuple[str, ...] = ()
     manifest: str = ""
+    runs: Runs = field(default_factory=Runs)
 
     def fault(self, change: Change, base: ReadBlob, now: ReadBlob) -> str:
         """Return what is wrong with a change and what would mend it; empty where nothing is."""
@@ -64,9 +69,9 @@ class Surface:
             return fault
         if matches_any(self.may_edit, change.path):
             return ""
-        reason = self.protects(change)
+        reason = self.protects(change) or self._runs(change.path, base)
         if not reason and PurePosixPath(change.path).name.casefold() in READERS:
-            reason = _sections_fault(change.path, base, now)
+            reason = _sections_fault(change.path, base, now, self.runs.scripts)
         if not reason:
             return ""
         return f"{reason}; undo the change, or name the path in the task's may_edit"
@@ -87,6 +92,11 @@ class Surface:
                 return f"cannot be read, so that [tool.loopctl] cannot be compared ({exc}); mend it"
         return ""
 
+    def _runs(self, path: str, base: ReadBlob) -> str:
+        if self.runs.is_run(path, lambda other: base(other) is not None):
+            return "is run by verify_cmd, by which this task is judged"
+        return ""
+
     def protects(self, change: Change) -> str:
         """Return why the path of a change is protected, whatever its contents; empty if not."""
         parts = change.path.casefold().split("/")
@@ -104,14 +114,14 @@ class Surface:
         return ""
 
 
-def _sections_fault(path: str, base: ReadBlob, now: ReadBlob) -> str:
+def _sections_fault(path: str, base: ReadBlob, now: ReadBlob, scripts: frozenset[str]) -> str:
     name = PurePosixPath(path).name.casefold()
     try:
-        after = guarded(name, now(path))
+        after = guarded(name, now(path), scripts)
     except ValueError as exc:
         return f"cannot be read, so that its protected sections cannot be compared ({exc})"
     try:
-        before = guarded(name, base(path))
+        before = guarded(name, base(path), scripts)
     except ValueError:
         before = {}
     changed = differing(before, after)

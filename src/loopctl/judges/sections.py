@@ -29,8 +29,13 @@ _NPM_SCRIPT: Final = re.compile(r"(pre|post)?(test|lint|typecheck|type-check|che
 _NPM_TOOLS: Final = ("ava", "c8", "eslintConfig", "jest", "mocha", "nyc", "tap", "vitest")
 
 
-def guarded(name: str, content: bytes | None) -> Sections:
+def guarded(name: str, content: bytes | None, scripts: frozenset[str] = frozenset()) -> Sections:
     """Return the guarded parts of the file called ``name``; none where there is no file.
+
+    Args:
+        name: One of :data:`READERS`.
+        content: Of the file.
+        scripts: Of a ``package.json``, which are guarded besides those that check by their names.
 
     Raises:
         ValueError: The file cannot be read as what it is.
@@ -38,7 +43,8 @@ def guarded(name: str, content: bytes | None) -> Sections:
     if content is None:
         return {}
     try:
-        return READERS[name](_text(content))
+        text = _text(content)
+        return {**READERS[name](text), **_scripts(name, text, scripts)}
     except (configparser.Error, RecursionError) as exc:
         raise ValueError(str(exc)) from exc
 
@@ -95,6 +101,13 @@ def _setup_cfg(text: str) -> Sections:
     if parser.has_option("options.entry_points", "pytest11"):
         found["options.entry_points"] = parser.get("options.entry_points", "pytest11")
     return found
+
+
+def _scripts(name: str, text: str, scripts: frozenset[str]) -> Sections:
+    if name != "package.json" or not scripts:
+        return {}
+    found = _table(json.loads(text), "scripts")
+    return {f"scripts.{key}": command for key, command in found.items() if key in scripts}
 
 
 def _package_json(text: str) -> Sections:

@@ -9,9 +9,9 @@ from typing import Final
 _SEPARATORS: Final = frozenset({"&&", "||", ";", "|", "&", "|&", "(", ")", "{", "}", "\n", "!"})
 _REDIRECTION: Final = re.compile(r"\d*[<>]&[\d-]|&>>?")
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
-_PYTHON: Final = re.compile(r"(python|pypy)[0-9.]*t?")
-_SHELLS: Final = frozenset({"sh", "bash", "dash", "ksh", "zsh"})
-_RUNNERS: Final = frozenset({"uv", "poetry", "pdm", "pipenv", "rye", "hatch", "uvx", "micromamba"})
+PYTHON: Final = re.compile(r"(python|pypy)[0-9.]*t?")
+SHELLS: Final = frozenset({"sh", "bash", "dash", "ksh", "zsh"})
+RUNNERS: Final = frozenset({"uv", "poetry", "pdm", "pipenv", "rye", "hatch", "uvx", "micromamba"})
 _PREFIXES: Final = frozenset(
     {
         "env",
@@ -27,6 +27,9 @@ _PREFIXES: Final = frozenset(
         "do",
         "else",
         "if",
+        "elif",
+        "while",
+        "until",
     }
 )
 _TAKES_VALUE: Final = frozenset(
@@ -91,25 +94,26 @@ def _unquoted(command: str) -> str:
 
 
 def _is_pytest(words: list[str]) -> bool:
-    words = _without_prefixes(words)
+    words = without_prefixes(words)
     if not words:
         return False
     program, rest = PurePosixPath(words[0]).name, words[1:]
     if program in {"pytest", "py.test"}:
         return True
-    if program in _SHELLS:
+    if program in SHELLS:
         return _shell_runs_pytest(rest)
-    if _PYTHON.fullmatch(program):
-        return _module(rest) in {"pytest", "py.test"} or _is_coverage(rest)
+    if PYTHON.fullmatch(program):
+        return module(rest) in {"pytest", "py.test"} or _is_coverage(rest)
     if program in {"coverage", "coverage3"}:
         return _covers_pytest(rest)
-    if program in _RUNNERS:
+    if program in RUNNERS:
         inner = rest if program == "uvx" else rest[rest.index("run") + 1 :] if "run" in rest else []
-        return _is_pytest(_without_options(inner))
+        return _is_pytest(without_options(inner))
     return False
 
 
-def _without_prefixes(words: list[str]) -> list[str]:
+def without_prefixes(words: list[str]) -> list[str]:
+    """Return a simple command without assignments, and programs that run what follows them."""
     while words:
         if _ASSIGNMENT.match(words[0]):
             words = words[1:]
@@ -119,13 +123,14 @@ def _without_prefixes(words: list[str]) -> list[str]:
             break
         if name == "command" and words[1:2] in (["-v"], ["-V"]):
             return []
-        words = _without_options(words[1:])
+        words = without_options(words[1:])
         if name == "timeout":
             words = words[1:]
     return words
 
 
-def _without_options(words: list[str]) -> list[str]:
+def without_options(words: list[str]) -> list[str]:
+    """Return the words from the first on that is no option and no value of one."""
     while words and words[0].startswith("-"):
         takes = words[0] in _TAKES_VALUE
         words = words[2 if takes else 1 :]
@@ -141,7 +146,7 @@ def _shell_runs_pytest(words: list[str]) -> bool:
     return False
 
 
-def _module(words: list[str]) -> str:
+def module(words: list[str]) -> str:
     """Return what ``python -m`` is told to run, empty where there is no ``-m``."""
     index = 0
     while index < len(words) and words[index].startswith("-"):
@@ -154,7 +159,7 @@ def _module(words: list[str]) -> str:
 
 
 def _is_coverage(words: list[str]) -> bool:
-    return _module(words) == "coverage" and _covers_pytest(words[words.index("coverage") + 1 :])
+    return module(words) == "coverage" and _covers_pytest(words[words.index("coverage") + 1 :])
 
 
 def _covers_pytest(words: list[str]) -> bool:

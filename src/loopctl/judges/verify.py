@@ -28,6 +28,7 @@ from loopctl.judges.outcome import End, classify
 from loopctl.judges.paths import GONE
 from loopctl.judges.protect import Surface
 from loopctl.judges.pytest_report import Account, Report, is_unloaded, loading
+from loopctl.judges.runs import runs
 from loopctl.judges.shellwords import runs_pytest
 from loopctl.ports import Repository, Sandbox
 from loopctl.settings import GateSettings
@@ -75,7 +76,7 @@ class VerifyJudge:
     def _judge(self, case: Case, command: str) -> CheckResult:
         is_untouched = case.checkouts.is_untouched(case.tree)
         sandbox = case.checkouts.shared(case.candidate.head, case.tree)
-        if not is_untouched and (fault := self._disturbed(case, sandbox)):
+        if not is_untouched and (fault := self._disturbed(case, sandbox, command)):
             nothing = CheckResult(Check.VERIFY, Verdict.FAIL, command=command, tree=case.tree)
             return outcome.failed(nothing, Blame.INTRODUCED, fault)
         run = run_verify(sandbox, command, case.tree, self.settings.timeout_s)
@@ -95,31 +96,35 @@ class VerifyJudge:
             return self._judge_green(case, run, found, base)
         return self._judge_red(case, run, found, base)
 
-    def _disturbed(self, case: Case, sandbox: Sandbox) -> str:
+    def _disturbed(self, case: Case, sandbox: Sandbox, command: str) -> str:
         """Return which protected file was rewritten before verify, empty where none was.
 
         The set-up and the type checker run code of the candidate (a ``setup.py``, a build
         script, a plugin), in the same checkout.
         """
-        if not (changed := self._rewritten(case.tree, sandbox)):
+        if not (changed := self._rewritten(case.tree, sandbox, command)):
             return ""
         base = case.checkouts.shared(case.candidate.head, case.head_tree)
-        if changed <= self._rewritten(case.head_tree, base):
+        if changed <= self._rewritten(case.head_tree, base, command):
             return ""
         return (
             f"tampering: {shown(min(changed))} is protected and was rewritten by what ran before "
             "verify; leave it alone"
         )
 
-    def _rewritten(self, tree: str, sandbox: Sandbox) -> set[str]:
+    def _rewritten(self, tree: str, sandbox: Sandbox, command: str) -> set[str]:
         now = sandbox.snapshot()
         if now == tree:
             return set()
         surface = Surface(self.settings.protect)
+        what_runs = runs(command)
         return {
             change.path
             for change in self.repository.changes(tree, now)
-            if change.old_mode != GONE and surface.protects(change)
+            if (change.old_mode != GONE and surface.protects(change))
+            or what_runs.is_run(
+                change.path, lambda path: self.repository.read_blob(tree, path, 1) is not None
+            )
         }
 
     def _base(self, case: Case, command: str) -> CheckResult:

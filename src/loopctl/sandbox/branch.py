@@ -262,6 +262,16 @@ class IntegrationBranch:
         self._marker.unlink(missing_ok=True)
 
     def _moved(self, now: Sha | None, old: Sha | None) -> LandingRefusedError:
+        if now is None and old is not None:
+            return LandingRefusedError(
+                f"{self.name} was at {old[:10]} and is gone; put it back with "
+                f"`git branch {self.name} {old}` and run the command again. Without it, a new one "
+                "begins at HEAD, and what had landed on the old one is only among the kept trees "
+                "(`loop recover`)"
+            )
         found = f"at {now[:10]}" if now else "missing"
         expected = f"at {old[:10]}" if old else "missing"
-        return LandingRefusedError(f"{self.name} is {found}, not {expected} as expected")
+        return LandingRefusedError(
+            f"{self.name} is {found}, not {expected} as expected: somebody has moved it meanwhile; "
+            "run the command again, and it begins from there"
+        )

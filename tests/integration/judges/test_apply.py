@@ -3,9 +3,11 @@ from typing import Any
 import pytest
 
 from loopctl.domain import Sha
+from loopctl.judges.evidence import observation
 from loopctl.verdict import Blame, Check, Verdict
 
 FAILED = (Check.APPLY, Verdict.FAIL, Blame.INTRODUCED)
+LOST = (Check.APPLY, Verdict.FAIL, Blame.PRE_EXISTING)
 PASSED = (Check.APPLY, Verdict.PASS, None)
 FILES = {
     "src/app.py": "one\ntwo\nthree\n",
@@ -241,6 +243,74 @@ def test_may_edit_never_lifts_loops_own_files(app: Any, path: str) -> None:
     assert _last(result) == FAILED
 
 
+# The tool, files of the base, verify, what the task writes over it.
+JUDGED_BY = {
+    "sh": ({"check.sh": "exit 1\n"}, "sh check.sh", {"check.sh": "exit 0\n"}),
+    "inner words": ({"check.sh": "exit 1\n"}, "bash -c 'sh check.sh'", {"check.sh": "exit 0\n"}),
+    "python": ({"check.py": "raise SystemExit(1)\n"}, "python3 check.py", {"check.py": ""}),
+    "python -m": ({"ok/run.py": "exit(1)\n"}, "python3 -m ok.run", {"ok/run.py": ""}),
+    "python -m, package first": (
+        {"ok/run.py": "exit(1)\n"},
+        "python3 -m ok.run",
+        {"ok/run/__main__.py": "", "ok/run/__init__.py": ""},
+    ),
+    "make": ({"Makefile": "test:\n\tfalse\n"}, "make test", {"Makefile": "test:\n\ttrue\n"}),
+    "make, another first": (
+        {"Makefile": "test:\n\tfalse\n"},
+        "make test",
+        {"GNUmakefile": "test:\n\ttrue\n"},
+    ),
+    "just": ({"justfile": "test:\n  false\n"}, "just test", {"justfile": "test:\n  true\n"}),
+    "tox": ({"tox.ini": "[tox]\n"}, "tox", {"tox.ini": "[testenv]\n"}),
+    "npm": (
+        {"package.json": '{"scripts": {"verify": "false"}}'},
+        "npm run verify",
+        {"package.json": '{"scripts": {"verify": "true"}}'},
+    ),
+    "npm, a script before": (
+        {"package.json": '{"scripts": {"verify": "node ."}}'},
+        "npm run verify",
+        {"package.json": '{"scripts": {"verify": "node .", "preverify": "x"}}'},
+    ),
+}
+
+
+@pytest.mark.parametrize("name", JUDGED_BY)
+def test_a_task_cannot_rewrite_what_its_verify_runs(bench: Any, name: str) -> None:
+    base, verify, written = JUDGED_BY[name]
+    bench.start({"src/app.py": "one\n", **base})
+    tree = bench.tree({"src/app.py": "two\n", **written})
+    last = bench.judge(tree, verify).checks[-1]
+    assert (last.check, last.verdict, last.blame) == FAILED
+    assert last.reason.startswith(next(iter(written)))
+    assert "may_edit" in last.reason
+    allowed = bench.judge(tree, verify, may_edit=tuple(written))
+    assert _last(allowed)[0] is not Check.APPLY
+    other = bench.judge(tree, "test -e src/app.py")
+    assert other.is_passed or name == "tox"
+
+
+@pytest.mark.parametrize("verify", ["sh check.sh", "./check.sh", "make -f check.sh"])
+def test_a_script_that_the_base_has_not_may_be_the_work(bench: Any, verify: str) -> None:
+    bench.start({"src/app.py": "one\n"})
+    result = bench.judge(bench.tree({"check.sh": "#!/bin/sh\nexit 0\n"}, mode="100755"), verify)
+    assert result.checks[0].verdict is Verdict.PASS
+
+
+def test_what_verify_only_reads_may_be_the_work(bench: Any) -> None:
+    bench.start({"README.md": "nothing\n"})
+    assert bench.judge(bench.tree({"README.md": "import\n"}), "grep import README.md").is_passed
+
+
+def test_a_script_rewritten_by_what_runs_before_verify_is_tampering(bench: Any) -> None:
+    bench.start({"src/app.py": "one\n", "check.sh": "exit 1\n", "up.sh": "true\n"})
+    tree = bench.tree({"up.sh": "echo exit 0 > check.sh\n"})
+    gate = bench.gate(setup_cmd="sh up.sh")
+    last = bench.judge(tree, "sh check.sh", gate=gate).checks[-1]
+    assert (last.check, last.verdict) == (Check.VERIFY, Verdict.FAIL)
+    assert last.reason.startswith("tampering: check.sh")
+
+
 def test_every_path_at_fault_is_named(app: Any) -> None:
     tree = app.tree({"tests/conftest.py": "", "pytest.ini": "", "tests/test_app.py": ""})
     last = app.judge(tree).checks[-1]
@@ -264,16 +334,32 @@ def test_diff_is_carried_onto_a_moved_head_and_judged_there(app: Any) -> None:
 def test_diff_that_conflicts_with_a_moved_head_is_refused(app: Any) -> None:
     head = _moved(app, {"src/app.py": "one\nTWO\nthree\n"})
     result = app.judge(app.tree({"src/app.py": "one\n2\nthree\n"}), "true", head=head)
-    assert _last(result) == FAILED
-    assert "does not apply" in result.checks[-1].reason
-    assert "src/app.py" in result.checks[-1].tail
+    assert _last(result) == LOST
+    last = result.checks[-1]
+    assert "does not apply" in last.reason
+    assert "conflicts with what has landed since, in src/app.py; " in last.reason
+    assert "src/app.py" in last.tail
     assert result.tree == ""
+    assert "the head has moved since this change was begun" in observation(result)
+
+
+def test_only_the_paths_that_conflict_are_named(app: Any) -> None:
+    head = _moved(app, {"src/app.py": "one\nTWO\nthree\n", "landed.py": "x\n"})
+    tree = app.tree({"src/app.py": "one\n2\nthree\n", "mine.py": "x\n"})
+    reason = app.judge(tree, "true", head=head).checks[-1].reason
+    assert "in src/app.py; " in reason
+
+
+def test_a_file_in_the_place_of_a_folder_that_has_landed_conflicts(app: Any) -> None:
+    head = _moved(app, {"place/inside": "x\n"})
+    result = app.judge(app.tree({"place": "x\n"}), "true", head=head)
+    assert _last(result) == LOST
 
 
 def test_diff_that_the_head_has_already_is_empty(app: Any) -> None:
     changed = {"src/app.py": "one\ntwo\nfour\n"}
     result = app.judge(app.tree(changed), "true", head=_moved(app, changed))
-    assert _last(result) == FAILED
+    assert _last(result) == LOST
     assert "already" in result.checks[-1].reason
 
 

@@ -189,7 +189,8 @@ def test_pytest_below_make_is_counted_and_must_stay(bench: Any) -> None:
     honest = bench.judge(bench.tree({"calc.py": GREEN + "\n"}), "make test")
     assert honest.is_passed
     assert honest.checks[-1].counts == Counts(2, 2)
-    cheat = bench.judge(bench.tree({"Makefile": "test:\n\t@true\n"}), "make test")
+    tree = bench.tree({"Makefile": "test:\n\t@true\n"})
+    cheat = bench.judge(tree, "make test", may_edit=("Makefile",))
     _assert_tampering(cheat, "this one none")
 
 

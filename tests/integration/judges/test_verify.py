@@ -103,7 +103,7 @@ def test_crash_of_the_program_itself_is_introduced(bench: Any) -> None:
 def test_removed_command_of_a_green_base_is_introduced(bench: Any) -> None:
     bench.start({"check.sh": "exit 0\n", "word": ""})
     command = "test -f check.sh && sh check.sh || exit 127"
-    result = bench.judge(bench.tree(drop=["check.sh"]), command)
+    result = bench.judge(bench.tree(drop=["check.sh"]), command, may_edit=("check.sh",))
     assert _last(result) == INTRODUCED
 
 

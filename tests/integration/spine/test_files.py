@@ -158,7 +158,8 @@ def test_an_executable_bit_an_empty_file_and_a_renamed_one_land(project: Any) ->
     project.write("tool.sh", "#!/bin/sh\necho tool\n")
     command = "chmod +x tool.sh; : > empty; mkdir lib; mv src/app.txt 'lib/new name.txt'"
     verify = "./tool.sh && test -f empty && test ! -s empty && test ! -e src/app.txt"
-    project.manifest(project.task("T1", command, verify_cmd=verify))
+    task = project.task("T1", command, verify_cmd=verify, may_edit=["tool.sh"])
+    project.manifest(task)
     project.commit()
     assert project.run(land=True, untouched=False).code == 0
     assert os.access(project.root / "tool.sh", os.X_OK)

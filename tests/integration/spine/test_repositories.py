@@ -1,5 +1,6 @@
 """Repositories and checkouts of every state: worked on, or refused with one clear message."""
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -284,10 +285,17 @@ def test_a_branch_that_was_moved_on_during_a_run_is_not_written_over(project: An
 
 def test_a_branch_that_was_reset_or_deleted_during_a_run_is_not_put_back(project: Any) -> None:
     project.manifest(project.task("T1", "echo 1 > one"), project.task("T2", "echo 2 > two"))
-    delete = lambda: project.git("update-ref", "-d", "refs/heads/loop/integration")  # noqa: E731
+
+    def delete() -> None:
+        project.git("update-ref", "-d", "refs/heads/loop/integration")
+
     outcome = project.run(listeners=[move_while("task_landed", delete)])
     assert outcome.code == 4
     assert (project.status("T1"), project.status("T2")) == ("done", "blocked")
+    [remedy] = re.findall(r"git (branch loop/integration \w+)", outcome.notices)[:1]
+    project.git(*remedy.split())
+    assert project.landed() == ["T1"]
+    delete()
     assert project.landed() == []
     assert project.kept_file("two") == ["2"]
     assert project.kept_file("one", among="T1") == ["1"]
