@@ -11,9 +11,13 @@ def main() -> None:
     gc.set_threshold(50_000, 20, 20)
     from loopctl import failpoints  # noqa: PLC0415
     from loopctl.cli.app import build  # noqa: PLC0415 - so that the worker's entry need not load it
+    from loopctl.cli.faults import settled  # noqa: PLC0415
+    from loopctl.cli.output import guard_streams  # noqa: PLC0415
 
     failpoints.arm(os.environ)
-    build(sys.argv[1:])(prog_name="loop")
+    guard_streams()
+    with settled():
+        build(sys.argv[1:])(prog_name="loop")
 
 
 if __name__ == "__main__":

@@ -1,6 +1,7 @@
 """The Typer application: which command is which, and the options before them."""
 
 import importlib
+import sys
 from collections.abc import Sequence
 from typing import Annotated
 
@@ -9,7 +10,7 @@ import typer
 from loopctl import __version__
 from loopctl.cli.group import DEFAULT, DIRECTORY, LoopGroup, RunCommand
 from loopctl.cli.opening import Directory
-from loopctl.cli.output import emit
+from loopctl.cli.output import write
 from loopctl.cli.table import COMMANDS
 
 
@@ -49,7 +50,7 @@ def _bare() -> typer.Typer:
 
 def _version(value: bool) -> None:
     if value:
-        emit(f"loop {__version__}\n")
+        write(sys.stdout, f"loop {__version__}\n")
         raise typer.Exit
 
 

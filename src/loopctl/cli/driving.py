@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, NoReturn
 import typer
 
 from loopctl.cli.opening import commands_for, manifest_if_any
-from loopctl.cli.output import emit_document, is_plain, say, write
+from loopctl.cli.output import emit, emit_document, is_plain, say, say_unwritten
+from loopctl.errors import MachineError
 
 if TYPE_CHECKING:
     from loopctl.bootstrap import Listener, Project
@@ -37,7 +38,10 @@ def drive(project: "Project", work: Work, *, as_json: bool) -> NoReturn:
         warn_of_no_task(project)
     if files.fault:
         say(f"loop: {files.fault}")
-    print_summary(summary, commands, as_json=as_json)
+    try:
+        print_summary(summary, commands, as_json=as_json)
+    except MachineError as error:
+        say_unwritten(error)
     raise typer.Exit(ended.exit_code)
 
 
@@ -72,7 +76,11 @@ class FilesOfRun:
 
 
 def print_summary(summary: "RunSummary", commands: "Commands", *, as_json: bool) -> None:
-    """Write the report of a run to stdout, or its document."""
+    """Write the report of a run to stdout, or its document.
+
+    Raises:
+        MachineError: It could not be written.
+    """
     from loopctl.report.account import account
     from loopctl.report.summary import to_document
 
@@ -83,8 +91,8 @@ def print_summary(summary: "RunSummary", commands: "Commands", *, as_json: bool)
     if is_plain(sys.stdout):
         from loopctl.report.plain import to_plain
 
-        write(sys.stdout, to_plain(blocks))
+        emit(to_plain(blocks))
         return
-    from loopctl.report.terminal import print_report
+    from loopctl.report.terminal import to_terminal
 
-    print_report(blocks, sys.stdout)
+    emit(to_terminal(blocks))

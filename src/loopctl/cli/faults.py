@@ -1,6 +1,8 @@
 """The single place where an exception becomes a message and an exit code."""
 
+import json
 import os
+import re
 import sys
 import tempfile
 import traceback
@@ -11,7 +13,7 @@ from pathlib import Path
 import typer
 from typer._click.exceptions import ClickException
 
-from loopctl.cli.output import say
+from loopctl.cli.output import fault_of_stdout, say, write
 from loopctl.disk import describe, is_machines_fault
 from loopctl.errors import LoopctlError, MachineError
 
@@ -20,31 +22,63 @@ INTERRUPTED = 130
 
 
 @contextmanager
-def exit_codes(directory: Path) -> Iterator[None]:
+def exit_codes(directory: Path, *, as_json: bool = False) -> Iterator[None]:
     """End the command with the exit code of what was raised inside, and one message on stderr.
 
     Args:
         directory: Where the command works; a trace of a bug goes to its ``.local/crash/``.
+        as_json: The message stands in a document on stdout as well.
     """
     try:
         yield
-    except (typer.Exit, typer.Abort, ClickException):
+    except (typer.Exit, typer.Abort):
         raise
-    except LoopctlError as error:
-        say(f"loop: {error}")
-        raise typer.Exit(error.exit_code) from error
+    except ClickException as error:
+        if as_json:
+            _document("usage", error.format_message(), error.exit_code)
+        raise
     except KeyboardInterrupt as error:
+        if as_json:
+            _document("interrupted", "interrupted", INTERRUPTED)
         raise typer.Exit(INTERRUPTED) from error
     except BrokenPipeError as error:
         raise typer.Exit(0) from error
     except Exception as error:
-        if is_machines_fault(error):
-            say(f"loop: {describe(error)}")
-            raise typer.Exit(MachineError.exit_code) from error
-        say(
-            f"loop: internal fault ({type(error).__name__}), a bug; the trace is in {_keep(directory)}"
-        )
-        raise typer.Exit(INTERNAL_FAULT) from error
+        kind, message, code = _told(error, directory)
+        say(f"loop: {message}")
+        if as_json:
+            _document(kind, message, code)
+        raise typer.Exit(code) from error
+
+
+@contextmanager
+def settled() -> Iterator[None]:
+    """See to it that a command whose result could not be written does not end with 0 in silence."""
+    try:
+        yield
+    except SystemExit as end:
+        fault = fault_of_stdout()
+        if fault and not end.code:
+            say(f"loop: {fault}")
+            raise SystemExit(MachineError.exit_code) from end
+        raise
+
+
+def _told(error: Exception, directory: Path) -> tuple[str, str, int]:
+    """Return kind, message and exit code of what was raised."""
+    if isinstance(error, LoopctlError):
+        name = type(error).__name__.removesuffix("Error")
+        return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower(), str(error), error.exit_code
+    if is_machines_fault(error):
+        return "machine", describe(error), MachineError.exit_code
+    where = _keep(directory)
+    message = f"internal fault ({type(error).__name__}), a bug; the trace is in {where}"
+    return "internal_fault", message, INTERNAL_FAULT
+
+
+def _document(kind: str, message: str, code: int) -> None:
+    document = {"schema": 1, "error": {"kind": kind, "message": message}, "exit_code": code}
+    write(sys.stdout, json.dumps(document, indent=2) + "\n")
 
 
 def _keep(directory: Path) -> str:

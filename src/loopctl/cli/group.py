@@ -19,6 +19,7 @@ from loopctl.cli.table import COMMANDS
 DEFAULT = "run"
 DIRECTORY = "loopctl.directory"
 IDS_ONLY = "loopctl.ids_only"
+AS_JSON = "loopctl.as_json"
 
 
 def directory_of(ctx: Context, own: Path | None = None) -> Path:
@@ -49,6 +50,7 @@ class LoopGroup(TyperGroup):
 
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
         """Put ``run`` before words that name no command."""
+        ctx.meta[AS_JSON] = "--json" in args[: args.index("--") if "--" in args else None]
         at = self._behind_own_options(ctx, args)
         rest = args[at:]
         is_named = bool(rest) and rest[0] in self.commands
@@ -77,7 +79,8 @@ class LoopGroup(TyperGroup):
 
     def invoke(self, ctx: Context) -> Any:
         """Run the command; whatever it raises becomes a message and an exit code."""
-        with exit_codes(ctx.params.get("directory") or Path.cwd()):
+        directory = ctx.params.get("directory") or Path.cwd()
+        with exit_codes(directory, as_json=ctx.meta.get(AS_JSON, False)):
             return super().invoke(ctx)
 
     def format_options(self, ctx: Context, formatter: HelpFormatter) -> None:

@@ -1,7 +1,8 @@
 """A report in the colours of a terminal; commands are never wrapped, so that they can be pasted."""
 
+import io
 from collections.abc import Iterable
-from typing import Final, TextIO, assert_never
+from typing import Final, assert_never
 
 from rich.console import Console
 from rich.padding import Padding
@@ -31,11 +32,13 @@ STYLES: Final = {
 }
 
 
-def print_report(blocks: Iterable[Block], stream: TextIO) -> None:
-    """Write the blocks to a terminal; ``plain.py`` is for everything else."""
-    console = Console(file=stream, markup=False, highlight=False, emoji=False, force_terminal=True)
+def to_terminal(blocks: Iterable[Block]) -> str:
+    """Return the blocks as text for a terminal; ``plain.py`` is for everything else."""
+    page = io.StringIO()
+    console = Console(file=page, markup=False, highlight=False, emoji=False, force_terminal=True)
     for block in blocks:
         _print(console, block, 0)
+    return page.getvalue()
 
 
 def _print(console: Console, block: Block, indent: int) -> None:

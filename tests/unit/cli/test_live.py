@@ -1,3 +1,4 @@
+import errno
 import io
 from collections.abc import Iterator
 
@@ -5,8 +6,8 @@ import pytest
 from pydantic import TypeAdapter
 
 from loopctl.cli.lines import event_line
-from loopctl.cli.live import Follower, guarded, live_view, table
-from loopctl.domain import Scope, TaskStatus
+from loopctl.cli.live import Follower, guarded, live_view
+from loopctl.domain import Scope
 from loopctl.events import (
     AnyEvent,
     Noticed,
@@ -16,8 +17,6 @@ from loopctl.events import (
     TaskClaimed,
     parse,
 )
-from loopctl.report.summary import Activity, RunSummary, TaskSummary
-from loopctl.testing import StillClock
 
 STAMP = {"seq": 7, "ts": "2026-01-02T03:04:05.000Z", "run": "r1"}
 SAMPLES = [
@@ -77,6 +76,47 @@ class Screen(io.StringIO):
         return True
 
 
+class Full(io.StringIO):
+    """Takes so many writes, then none."""
+
+    def __init__(self, *, is_terminal: bool) -> None:
+        super().__init__()
+        self.is_terminal = is_terminal
+        self.tried = 0
+
+    def isatty(self) -> bool:
+        return self.is_terminal
+
+    def write(self, _text: str) -> int:
+        self.tried += 1
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+
+@pytest.mark.parametrize("is_terminal", [True, False])
+def test_a_view_that_cannot_be_written_is_given_up_in_silence(
+    monkeypatch: pytest.MonkeyPatch, *, is_terminal: bool
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    stream = Full(is_terminal=is_terminal)
+    follower = Follower(lambda _run: ())
+    follower(EVENTS[0])
+    with live_view(follower, stream) as view:
+        for event in EVENTS:
+            view(event)
+    assert stream.tried
+
+
+def test_where_a_broken_view_cannot_even_be_said_the_run_goes_on(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def broken(event: AnyEvent) -> None:
+        raise ValueError(event.type)
+
+    monkeypatch.setattr("sys.stderr", Full(is_terminal=False))
+    guarded(broken)(Noticed(text="a"))
+
+
 @pytest.mark.parametrize("variable", [("NO_COLOR", "1"), ("TERM", "dumb")])
 def test_a_terminal_that_wants_no_codes_gets_none(
     variable: tuple[str, str], monkeypatch: pytest.MonkeyPatch
@@ -97,33 +137,6 @@ def test_a_terminal_gets_a_table_that_is_gone_at_the_end(monkeypatch: pytest.Mon
     with live_view(follower, stream):
         pass
     assert "T1" in stream.getvalue()
-
-
-def test_the_table_shows_step_gate_time_and_cost() -> None:
-    from rich.console import Console
-
-    clock = StillClock()
-    since = clock.now().isoformat()
-    clock.pass_time(125)
-    work = Activity(since, "regex", 3, "use \x1b[2J a pattern", "verify fail (introduced)")
-    tasks = (
-        TaskSummary("T1", "One", TaskStatus.IN_PROGRESS, activity=work),
-        TaskSummary("T2", "Two"),
-    )
-    console = Console(width=160, file=io.StringIO(), record=True)
-    console.print(table(RunSummary(run_id="r1", goal="g", tasks=tasks), clock, 20))
-    text = console.export_text()
-    for part in ("T1", "regex 3", "\\x1b[2J a pattern", "verify fail", "2:05", "$0.00", "T2"):
-        assert part in text
-
-
-def test_a_long_list_shows_the_tasks_at_work() -> None:
-    busy = TaskSummary("T50", "Busy", activity=Activity(""))
-    tasks = (*(TaskSummary(f"T{n}") for n in range(50)), busy)
-    made = table(RunSummary(tasks=tasks), StillClock(), 5)
-    assert made.row_count == 5
-    assert "T50" in [str(cell) for cell in made.columns[0].cells]
-    assert made.caption == "and 46 more"
 
 
 def _history() -> tuple[AnyEvent, ...]:

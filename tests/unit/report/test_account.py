@@ -1,4 +1,3 @@
-import io
 import re
 import shlex
 from collections.abc import Callable, Sequence
@@ -29,7 +28,7 @@ from loopctl.report.html import to_html
 from loopctl.report.markdown import to_markdown
 from loopctl.report.plain import to_plain
 from loopctl.report.summary import RunSummary, TaskSummary
-from loopctl.report.terminal import print_report
+from loopctl.report.terminal import to_terminal
 from loopctl.verdict import Check, CheckResult, Verdict
 
 Number = Callable[[Sequence[AnyEvent]], tuple[AnyEvent, ...]]
@@ -38,9 +37,7 @@ COMMANDS = Commands(base_branch="main")
 
 
 def _terminal(blocks: Sequence[Block]) -> str:
-    stream = io.StringIO()
-    print_report(blocks, stream)
-    return stream.getvalue()
+    return to_terminal(blocks)
 
 
 def _html(blocks: Sequence[Block]) -> str:
