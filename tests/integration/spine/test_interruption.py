@@ -212,7 +212,7 @@ def test_a_second_loop_is_refused_with_the_pid_of_the_first(
     pid_at(project, places["mark"])
     second = project.finish(project.start("--json"))
     assert second.code == 2
-    assert second.out == ""
+    assert json.loads(second.out)["error"]["kind"] == "lease_held"
     assert f"process {first.pid} is already driving" in second.err
     assert len(second.err.splitlines()) == 1
     land = project.finish(project.start("land"))

@@ -1,5 +1,6 @@
 """Repositories and checkouts of every state: worked on, or refused with one clear message."""
 
+import json
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +14,8 @@ from loopctl.errors import LoopctlError
 
 def assert_refused(done: Any, *words: str) -> None:
     assert done.code == 2, done
-    assert done.out == ""
+    if done.out:  # of --json
+        assert json.loads(done.out)["error"]["message"] in done.err
     assert len(done.err.strip().splitlines()) == 1, done.err
     assert done.err.startswith("loop: ")
     for word in words:
