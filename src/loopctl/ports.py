@@ -369,6 +369,17 @@ class DecisionStore(Protocol):
         ...
 
 
+class Pause(Protocol):
+    """The user's request to issue no further step."""
+
+    @property
+    def is_heeded(self) -> bool:
+        """:meth:`is_asked` has said so, and therefore something was not begun."""
+
+    def is_asked(self) -> bool:
+        """Return whether it was made; from then on always."""
+
+
 # --- context -----------------------------------------------------------------------------------
 
 

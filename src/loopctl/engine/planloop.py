@@ -12,11 +12,12 @@ from typing import Final
 
 from loopctl.domain import Axis, DecisionDraft, StopReason, Usage
 from loopctl.engine import questions
+from loopctl.engine.phases import Phase, Stopwatch
 from loopctl.engine.progress import observe
 from loopctl.engine.pursuit import Step, pursue
 from loopctl.engine.terminator import stop_reason
 from loopctl.engine.work import Ended, Tools, Work
-from loopctl.errors import SandboxError
+from loopctl.errors import CancelledError, SandboxError
 from loopctl.events import (
     GateFinished,
     PlanCreated,
@@ -61,17 +62,20 @@ class PlanLoop:
         self._faults = 0
         self._usage = Usage()
         self._said = ""
+        self._saving_ms = 0.0
 
     def run(self) -> Ended:
         """Return how the candidate ended; its last checkpoint is saved.
 
         Raises:
             SandboxError: The sandbox is gone and cannot be made again.
-            CancelledError: The run was asked to stop; the last checkpoint stands.
+            CancelledError: The run was asked to stop, or to pause; the last checkpoint stands.
         """
         ended = self._begin()
         while ended is None:
             stop = stop_reason(self._plan, self._tools.stall, gate_passed=False)
+            if stop is None and self._tools.is_paused():
+                raise CancelledError("the run was asked to pause")
             ended = self._end(stop) if stop is not None else self._step()
         return ended
 
@@ -89,14 +93,16 @@ class PlanLoop:
         self._iteration += 1
         todo = self._plan.active
         text = todo.text if todo is not None else ""
+        watch = Stopwatch(self._tools.clock)
         self._announce(text)
-        began = self._tools.clock.monotonic()
+        watch.enter(Phase.PURSUE)
         step = self._pursue(text)
-        ms = int((self._tools.clock.monotonic() - began) * 1000)
+        watch.enter(Phase.OBSERVE)
         self._usage += step.usage
         self._said = step.said or self._said
         step, changed = self._keep(step)
-        ended = self._reflect(step, ms, changed=changed)
+        watch.enter(Phase.REFLECT)
+        ended = self._reflect(step, watch, changed=changed)
         self._save()
         return ended
 
@@ -161,12 +167,12 @@ class PlanLoop:
         self._tools.repository.keep(self._work.ref, self._tree, self._sandbox.base, message)
         self._kept = self._tree
 
-    def _reflect(self, step: Step, ms: int, *, changed: bool) -> Ended | None:
+    def _reflect(self, step: Step, watch: Stopwatch, *, changed: bool) -> Ended | None:
         """Move the plan on by one step; return the end where there is one."""
         is_fault = step.is_environment
         progress = _signals(step, self._tree, changed=changed)
-        self._finished(step, progress, ms)
-        self._spend(step, ms, is_fault=is_fault)
+        self._finished(step, progress, watch)
+        self._spend(step, watch.whole_ms(Phase.PURSUE), is_fault=is_fault)
         self._observation = step.observation
         if step.drafts:
             return self._end(StopReason(Axis.DEFER, step.drafts[0].kind), step.drafts)
@@ -307,20 +313,25 @@ class PlanLoop:
             base=self._sandbox.base,
             observation=self._observation,
         )
+        began = self._tools.clock.monotonic()
         self._tools.sessions.save_checkpoint(self._work.session.id, self._iteration, checkpoint)
+        self._saving_ms = (self._tools.clock.monotonic() - began) * 1000
 
-    def _finished(self, step: Step, progress: StepProgress, ms: int) -> None:
+    def _finished(self, step: Step, progress: StepProgress, watch: Stopwatch) -> None:
+        own = watch.ms(Phase.PLAN) + watch.ms(Phase.OBSERVE)
         self._tools.emit(
             StepFinished(
                 task=self._work.task.id,
                 candidate=self._candidate,
                 iteration=self._iteration,
                 tree=self._tree,
-                ms=ms,
+                ms=watch.whole_ms(Phase.PURSUE),
                 progress=progress,
                 exit=step.exit,
                 tail=step.said,
                 usage=step.usage,
+                overhead_ms=round(self._saving_ms + own, 3),
+                phases=watch.offsets_ms(),
             )
         )
 

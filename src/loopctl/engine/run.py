@@ -142,7 +142,13 @@ class Run:
 
     def _end(self, beginning: Beginning, land_here: Callable[[], str | None]) -> RunEnded:
         statuses = self._board.statuses(task for task, _ in beginning.tasks)
-        is_interrupted = self._cancel.is_set()
+        pause = self._tools.pause
+        is_paused = pause is not None and pause.is_heeded
+        is_interrupted = self._cancel.is_set() or is_paused
+        if is_paused:
+            self._tools.emit(
+                Noticed(text="paused as asked; `loop resume` carries on", level="info")
+            )
         judged = Judged() if is_interrupted else self._judge_goal(beginning, statuses)
         open_ids = [decision.id for decision in self._open_decisions(beginning)]
         status, exit_code = outcome(

@@ -6,7 +6,7 @@ from loopctl.clock import Clock
 from loopctl.domain import Axis, DecisionDraft, Goal, Option, Sha, StopReason, Task, Usage
 from loopctl.engine.progress import StallLimits
 from loopctl.plan import Plan
-from loopctl.ports import Brain, Describe, Emit, Gate, Repository, SessionStore
+from loopctl.ports import Brain, Describe, Emit, Gate, Pause, Repository, SessionStore
 from loopctl.records import SessionRecord
 from loopctl.verdict import GateResult
 
@@ -66,7 +66,11 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What the plan loops of a run share; ``stall`` may differ by mode."""
+    """What the plan loops of a run share; ``stall`` may differ by mode.
+
+    Attributes:
+        pause: The user's request to issue no further step; ``None`` where nobody can ask.
+    """
 
     gate: Gate
     repository: Repository
@@ -76,3 +80,8 @@ class Tools:
     emit: Emit
     describe: Describe
     stall: StallLimits = field(default_factory=StallLimits)
+    pause: Pause | None = None
+
+    def is_paused(self) -> bool:
+        """Return whether no further step may be issued; asked only where one would be."""
+        return self.pause is not None and self.pause.is_asked()
