@@ -70,6 +70,26 @@ class Carried:
 
 
 @dataclass(frozen=True, slots=True)
+class Rescued:
+    """What became of the files of a step that was cut short.
+
+    Attributes:
+        ref: Keeps them; empty where they hold nothing that is not kept already.
+        folder: Where files are left that could not be saved; empty where all were.
+        why: What kept them from being saved.
+    """
+
+    ref: str = ""
+    folder: str = ""
+    why: str = ""
+
+    @property
+    def is_complete(self) -> bool:
+        """All files are kept, or there were none."""
+        return not self.folder
+
+
+@dataclass(frozen=True, slots=True)
 class Candidate:
     """What a gate judges: the diff from ``base`` to ``tree``, to be applied to ``head``.
 

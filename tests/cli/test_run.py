@@ -76,7 +76,7 @@ def test_words_name_the_scope(loop: Loop, project: Any, argv: list[str], scope: 
         (["--aera", "x"], "--aera"),
         (["-C", "nowhere"], "'nowhere"),
         (["-C"], "-C"),
-        (["--bg"], "--bg"),
+        (["--bg", "--attended"], "--attended and --bg"),
         (["--evolve"], "--evolve"),
     ],
 )

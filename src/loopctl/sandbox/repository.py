@@ -6,14 +6,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from loopctl.domain import Change, Sha
-from loopctl.errors import RepositoryError, SandboxError
+from loopctl.errors import GitError, RepositoryError, SandboxError
 from loopctl.ports import Confinement
-from loopctl.records import Carried, Landed
+from loopctl.records import Carried, Landed, Rescued
 from loopctl.sandbox.branch import IntegrationBranch
 from loopctl.sandbox.checkout import Checkout, inspect
 from loopctl.sandbox.confine import Unconfined
 from loopctl.sandbox.git import Git
 from loopctl.sandbox.landing import FastForward, fast_forward
+from loopctl.sandbox.leftovers import Leftover, leftovers
 from loopctl.sandbox.mirror import Mirror
 from loopctl.sandbox.objects import KEPT, Objects
 from loopctl.sandbox.owned import USER_HEAD, Layout, config_text
@@ -124,6 +125,42 @@ class OwnedRepository:
         sandbox = Worktree(self._around, name, base)
         sandbox.create(tree or base)
         return sandbox
+
+    def leftovers(self) -> tuple[Leftover, ...]:
+        """Return what dead processes have left of sandboxes; nobody may be at work meanwhile."""
+        return leftovers(self._layout)
+
+    def rescue_leftovers(self) -> tuple[Rescued, ...]:
+        """Save what dead processes have left in worktrees, and remove all that was theirs.
+
+        Nobody else may work on the repository meanwhile. What cannot be saved stays.
+
+        Returns:
+            One entry for each worktree whose files hold something new.
+        """
+        found = [self._rescue(left.name) for left in self.leftovers()]
+        return tuple(rescued for rescued in found if rescued != Rescued())
+
+    def _rescue(self, name: str) -> Rescued:
+        sandbox = Worktree(self._around, name, self.head())
+        ref = ""
+        if sandbox.workdir.is_dir() and not name.startswith("gate-"):
+            try:
+                base = Sha((self._layout.admin(name) / "HEAD").read_text().strip())
+                ref = self._saved(name, sandbox.snapshot(), base)
+            except (SandboxError, GitError, OSError) as error:
+                return Rescued(folder=str(sandbox.workdir), why=str(error))
+        sandbox.close()
+        return Rescued(ref)
+
+    def _saved(self, name: str, tree: str, base: Sha) -> str:
+        """Return the ref that keeps a tree from now on; empty where it is kept already."""
+        known = {tree for tree, _ in self._objects.kept_trees().values()}
+        if tree in known or tree == self.tree_of(base):
+            return ""
+        ref = f"{KEPT}{name}/interrupted"
+        self._objects.keep(ref, tree, base, "Files of a step that was cut short")
+        return ref
 
     def keep(self, ref: str, tree: str, base: Sha, message: str) -> Sha:
         """Commit ``tree`` on ``base`` and point ``ref`` (below ``refs/loop/``) at it."""
