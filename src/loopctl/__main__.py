@@ -1,6 +1,7 @@
 """The commands ``loop`` and ``loopctl``, and ``python -m loopctl``."""
 
 import gc
+import os
 import sys
 
 
@@ -8,8 +9,10 @@ def main() -> None:
     """Read the command line and do what it says."""
     # Starting makes many objects and no garbage: looking for some at every 700th is what costs.
     gc.set_threshold(50_000, 20, 20)
+    from loopctl import failpoints  # noqa: PLC0415
     from loopctl.cli.app import build  # noqa: PLC0415 - so that the worker's entry need not load it
 
+    failpoints.arm(os.environ)
     build(sys.argv[1:])(prog_name="loop")
 
 

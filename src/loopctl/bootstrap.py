@@ -248,7 +248,9 @@ class Project:
         """Return the trees that are kept under refs."""
         if not self.local.is_dir():
             return ()
-        return tuple(Kept(*entry) for entry in self._launch(()).kept())
+        from loopctl.kept import listed
+
+        return tuple(Kept(*entry) for entry in listed(self.place))
 
     def recover(self, ref: str, branch: str) -> str:
         """Bring a kept tree back as a branch of the user's repository; return its commit.
@@ -256,7 +258,9 @@ class Project:
         Raises:
             RepositoryError: There is no such ref, or the branch exists.
         """
-        return self._launch(()).recover(ref, branch)
+        from loopctl import kept
+
+        return kept.recover(self.place, ref, branch)
 
     def title(self, task: TaskId) -> str:
         """Return a task's title, its id where the manifest does not know it."""

@@ -18,6 +18,10 @@ GOAL: Final = "@goal"
 """Stands for a task in the goal's own decisions; no task can be called that."""
 
 
+REJECTED: Final = "reject"
+"""The answer that leaves a task as it is."""
+
+
 class TaskStatus(StrEnum):
     """What the manifest says of a task; only the harness moves it (``engine/transitions.py``)."""
 

@@ -107,6 +107,8 @@ class AnswerError(UserError):
 class SandboxError(LoopctlError):
     """A sandbox could not be made, or is gone: an error of its task, never of the whole run."""
 
+    exit_code: ClassVar[int] = 2
+
 
 class GitError(LoopctlError):
     """A git command that must succeed did not.
@@ -116,6 +118,8 @@ class GitError(LoopctlError):
         returncode: Its exit code.
         stderr: The end of what it said.
     """
+
+    exit_code: ClassVar[int] = 2
 
     def __init__(self, argv: tuple[str, ...], returncode: int, stderr: str) -> None:
         super().__init__(argv, returncode, stderr)

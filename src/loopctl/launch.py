@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from loopctl import settings as setting
+from loopctl import start
 from loopctl.assembly import (
     Drive,
-    confinement_notice,
     open_repository,
     why_unworkable,
 )
@@ -31,7 +31,6 @@ from loopctl.domain import (
 )
 from loopctl.engine import answers as answering
 from loopctl.engine import naming
-from loopctl.engine.landing import key_of_kept
 from loopctl.engine.run import Beginning
 from loopctl.errors import LoopctlError, UsageError
 from loopctl.events import AnyEvent, Noticed, RunEnded
@@ -47,9 +46,6 @@ from loopctl.store.stores import Stores
 
 _SEVERITY: Final = (0, 4, 3, 5, 2, 1, 130)
 """Exit codes in the order in which they count, the last one first."""
-
-_REF_DEPTH: Final = 4
-"""Slashes in ``refs/loop/RUN/TASK/CANDIDATE``."""
 
 _UNENDED: Final = frozenset({RunStatus.RUNNING, RunStatus.INTERRUPTED})
 
@@ -72,7 +68,6 @@ class _Plan:
     scope: Scope | None
     reason: Reason | None
     notices: tuple[Noticed, ...]
-    unfinished: tuple[str, ...] = ()
     answered: tuple[Decision, ...] = ()
     freed: tuple[TaskId, ...] = ()
     land: bool = False
@@ -111,14 +106,11 @@ class Launch:
             stores, repository = self._open(stack)
             unended = [one for one in stores.runs.runs() if one.status in _UNENDED]
             same = next((one for one in unended[:1] if one.scope == options.scope), None)
-            unfinished = tuple(one.id for one in unended)
             if same is not None and not options.wip and same.verify_cmd == options.verify_cmd:
                 plan = self._carried_on(stores, repository, same, manifest)
             else:
                 plan = self._new(stores, repository, manifest, options)
-            return self._drive(
-                stores, repository, replace(plan, unfinished=unfinished, land=options.land)
-            )
+            return self._drive(stores, repository, replace(plan, land=options.land))
 
     def resume(self, run_id: str | None) -> RunEnded:
         """Drive a run on; the newest one that has something left when none is named."""
@@ -127,7 +119,7 @@ class Launch:
             stores, repository = self._open(stack)
             record = _chosen(stores.runs.runs(), run_id)
             plan = self._carried_on(stores, repository, record, manifest)
-            return self._drive(stores, repository, replace(plan, unfinished=(record.id,)))
+            return self._drive(stores, repository, plan)
 
     def answer(self, given: Sequence[answering.Answer]) -> RunEnded:
         """Record the answers, all or none; then drive what they set free, run by run."""
@@ -176,27 +168,10 @@ class Launch:
         repository.retire_branch(tip)
         return Landing(wip.branch, head, head, 0, files)
 
-    def kept(self) -> tuple[tuple[str, str, bool], ...]:
-        """Return the kept refs, their commits, and whether the same result has landed."""
-        repository = open_repository(self._place, self._place.settings)
-        repository.sync()
-        landed = {entry.key for entry in repository.landings()}
-        trees = repository.kept_trees()
-        return tuple(
-            (ref, commit, _landing_key(ref, *trees[ref]) in landed)
-            for ref, commit in repository.kept().items()
-        )
-
-    def recover(self, ref: str, branch: str) -> str:
-        """Bring a kept tree back as a branch of the user's repository; return its commit."""
-        repository = open_repository(self._place, self._place.settings)
-        repository.sync()
-        return repository.recover(ref, branch)
-
     def _open(self, stack: ExitStack) -> tuple[Stores, OwnedRepository]:
         """Open the repository under the lease, and the stores; look before anything is made."""
+        _refuse_sandbox(self._place)
         repository = open_repository(self._place, self._place.settings, self._cancel)
-        self._place.local.mkdir(mode=0o700, exist_ok=True)
         self._lease = stack.enter_context(lease.hold(self._place.local))
         stack.enter_context(cancel_on_signals(self._cancel))
         repository.sync()
@@ -205,13 +180,13 @@ class Launch:
     def _new(
         self, stores: Stores, repository: OwnedRepository, manifest: Manifest, options: RunOptions
     ) -> _Plan:
-        start, notices = self._start(repository, wip=options.wip)
+        commit, notices = start.new(repository, self._place, wip=options.wip)
         now = self._clock.now()
         record = RunRecord(
             id=naming.run_id(now),
             status=RunStatus.RUNNING,
             goal=manifest.goal.text,
-            base=start,
+            base=commit,
             branch=self._place.settings.land.branch,
             started=stamp(now),
             scope=options.scope,
@@ -221,7 +196,7 @@ class Launch:
             is_wip=options.wip,
         )
         stores.runs.create_run(record)
-        return _Plan(record, self._place.settings, manifest, start, options.scope, None, notices)
+        return _Plan(record, self._place.settings, manifest, commit, options.scope, None, notices)
 
     def _continued(
         self,
@@ -232,13 +207,14 @@ class Launch:
         reason: Reason,
     ) -> _Plan:
         """Return the plan of a run that goes on, with the settings frozen at its start."""
-        start, notices = self._start(repository, wip=False)
+        snapshot = record.base if record.is_wip else None
+        commit, notices = start.again(repository, self._place, snapshot=snapshot)
         if record.settings_hash != self._place.loaded.hash:
             changed = "; ".join(setting.differences(record.settings_json, self._place.loaded.json))
             text = f"run {record.id} goes on with the settings of its start, not with {changed}"
             notices = (*notices, *([Noticed(text=text, level="info")] if changed else ()))
         frozen = setting.from_json(record.settings_json)
-        return _Plan(record, frozen, manifest, start, scope, reason, notices)
+        return _Plan(record, frozen, manifest, commit, scope, reason, notices)
 
     def _carried_on(
         self, stores: Stores, repository: OwnedRepository, record: RunRecord, manifest: Manifest
@@ -282,28 +258,6 @@ class Launch:
         plan = self._continued(repository, record, manifest, scope, "answer")
         return replace(plan, answered=answered, freed=freed)
 
-    def _start(self, repository: OwnedRepository, *, wip: bool) -> tuple[Sha, tuple[Noticed, ...]]:
-        """Return the commit that a drive starts from, and what there is to say before it."""
-        start, notice = repository.prepare_branch()
-        if wip and start != repository.head():
-            raise UsageError(
-                f"--wip begins from your checkout, but {self._place.settings.land.branch} holds "
-                "results that are not landed yet; run `loop land` first"
-            )
-        texts = [Noticed(text=notice, level="info")] if notice else []
-        found = repository.uncommitted(leaving_out=self._place.manifest_in_tree)
-        count = found.changed + found.untracked
-        files = f"{count} uncommitted file{'s' if count > 1 else ''} of the checkout"
-        if wip:
-            start = repository.snapshot_checkout()
-        if wip and count:
-            texts.append(Noticed(text=f"{files} taken along, below the run", level="info"))
-        elif count:
-            texts.append(
-                Noticed(text=f"{files}: no part of this run (--wip takes uncommitted work along)")
-            )
-        return start, (*texts, confinement_notice(self._place.settings))
-
     def _drive(
         self,
         stores: Stores,
@@ -333,7 +287,6 @@ class Launch:
                 tasks=_members(plan.manifest, record.scope),
                 scope=record.scope,
                 notices=(*drive.notices, *plan.notices),
-                unfinished=plan.unfinished,
                 answered=plan.answered,
                 freed=plan.freed,
             )
@@ -361,12 +314,25 @@ class Launch:
     def _report_fault(self, fault: BaseException) -> str:
         """Write a bug of ours down, and return where."""
         folder = self._place.local / "crash"
-        folder.mkdir(mode=0o700, exist_ok=True)
         path = folder / f"{self._clock.now():%Y%m%dT%H%M%S%f}.txt"
-        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-        with os.fdopen(file, "w", encoding="utf-8", errors="replace") as stream:
-            stream.writelines(traceback.format_exception(fault))
+        try:
+            folder.mkdir(mode=0o700, exist_ok=True)
+            file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+            with os.fdopen(file, "w", encoding="utf-8", errors="replace") as stream:
+                stream.writelines(traceback.format_exception(fault))
+        except OSError as exc:
+            return f"no file, since none could be written ({exc.strerror}): {fault!r}"
         return str(path)
+
+
+def _refuse_sandbox(place: Place) -> None:
+    """Refuse to drive a worktree of ours: a task would drive the manifest that it is part of."""
+    folder = place.checkout.parent
+    if folder.name == "worktrees" and folder.parent.name == ".local":
+        raise UsageError(
+            f"{place.checkout} is a sandbox of loop, in which no run can be driven; a task says "
+            "what it has to say with loop defer, loop fork or loop todo-done"
+        )
 
 
 def _members(manifest: Manifest, scope: Scope) -> tuple[tuple[TaskId, str], ...]:
@@ -394,7 +360,3 @@ def _chosen(records: Sequence[RunRecord], run_id: str | None) -> RunRecord:
         known = ", ".join(record.id for record in records[:3]) or "none"
         raise UsageError(f"there is no run {run_id}; the newest: {known}")
     return found
-
-
-def _landing_key(ref: str, tree: str, base: Sha) -> str:
-    return key_of_kept(ref, base, tree) if ref.count("/") == _REF_DEPTH else ""

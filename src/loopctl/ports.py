@@ -23,7 +23,15 @@ from loopctl.domain import (
     Wait,
 )
 from loopctl.plan import Checkpoint
-from loopctl.records import Candidate, Capsule, Carried, Landed, RunRecord, SessionRecord
+from loopctl.records import (
+    Candidate,
+    Capsule,
+    Carried,
+    Landed,
+    Rescued,
+    RunRecord,
+    SessionRecord,
+)
 from loopctl.steps import Message, StepEvent, StepRequest
 from loopctl.verdict import CheckResult, GateResult
 
@@ -38,11 +46,13 @@ Describe = Callable[[GateResult], str]
 """The text that a failing gate's evidence becomes for the worker."""
 
 
-# --- workers -----------------------------------------------------------------------------------
-
-
 class Worker(Protocol):
     """Does one step and forgets; any step may run in a fresh process, or on another machine."""
+
+    @property
+    def makes_plans(self) -> bool:
+        """Whether a planning step makes sense; else a task is one todo."""
+        ...
 
     def execute_step(self, request: StepRequest, sandbox: "Sandbox") -> Iterator[StepEvent]:
         """Yield what happened; exactly one ``WorkerProgress`` comes last.
@@ -52,9 +62,6 @@ class Worker(Protocol):
             CancelledError: The run was asked to stop; its processes have been ended.
         """
         ...
-
-
-# --- sandbox -----------------------------------------------------------------------------------
 
 
 class Sandbox(Protocol):
@@ -111,6 +118,14 @@ class Sandbox(Protocol):
 
     def restore(self, tree: str) -> None:
         """Make the worktree's files those of ``tree``, remaking the worktree where it is gone."""
+        ...
+
+    def rescue(self) -> Rescued:
+        """Save the files under a ref of their own, whatever state they are in; never raises.
+
+        For a step that was cut short, or whose files :meth:`snapshot` refuses. Where that did not
+        save all of them, :meth:`close` leaves the worktree in its place.
+        """
         ...
 
     def close(self) -> None:
@@ -175,10 +190,19 @@ class Repository(Protocol):
         """Return the tree id of a commit."""
         ...
 
-    def open_sandbox(self, name: str, base: Sha, tree: str | None = None) -> Sandbox:
+    def open_sandbox(
+        self, name: str, base: Sha, tree: str | None = None, *, rescue_ref: str = ""
+    ) -> Sandbox:
         """Return a new worktree of ``base``, its files those of ``tree`` where one is given.
 
-        A worktree of that name left by a crash is removed first.
+        A worktree of that name is removed first, unless it holds what no ref keeps yet.
+
+        Args:
+            name: Unique in the repository.
+            base: A commit.
+            tree: Instead of that of ``base``.
+            rescue_ref: Where the sandbox is a worker's: the ref (below ``refs/loop/``) under which
+                its files are saved when a step is cut short. A number is added where it is taken.
 
         Raises:
             SandboxError: It could not be made; says why.
@@ -227,9 +251,6 @@ class Repository(Protocol):
         ...
 
 
-# --- judges ------------------------------------------------------------------------------------
-
-
 class Gate(Protocol):
     """The judges that block, in order."""
 
@@ -256,9 +277,6 @@ class VerdictCache(Protocol):
     def put(self, tree: str, check: str, command: str, result: CheckResult) -> None:
         """Remember a verdict; one whose blame is ``environment`` or ``flaky`` is not kept."""
         ...
-
-
-# --- manifest ----------------------------------------------------------------------------------
 
 
 class ManifestFile(Protocol):
@@ -308,9 +326,6 @@ class Frontier(Protocol):
         ...
 
 
-# --- store -------------------------------------------------------------------------------------
-
-
 class RunStore(Protocol):
     """Runs, in ``.local/loop.db``. Every write here and below is one transaction."""
 
@@ -336,6 +351,10 @@ class SessionStore(Protocol):
 
     def open_session(self, run_id: str, task: TaskId, candidate: str, base: Sha) -> SessionRecord:
         """Return the session of that candidate, made now or earlier, with its last checkpoint."""
+        ...
+
+    def last_run(self, task: TaskId) -> str | None:
+        """Return the run that was the last to open a session of a task."""
         ...
 
     def save_checkpoint(self, session_id: str, iteration: int, checkpoint: Checkpoint) -> None:
@@ -378,9 +397,6 @@ class Pause(Protocol):
 
     def is_asked(self) -> bool:
         """Return whether it was made; from then on always."""
-
-
-# --- context -----------------------------------------------------------------------------------
 
 
 class Brain(Protocol):

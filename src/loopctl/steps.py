@@ -25,6 +25,8 @@ class StepRequest:
         answer: The human's words where the task was deferred before; ``None`` otherwise.
         budget: What is left to spend.
         run_id: The run.
+        is_planning: The step makes the plan: it answers with :class:`PlanProposed`. It belongs to
+            the iteration that it opens and is no loop of its own.
     """
 
     session_id: str
@@ -38,6 +40,7 @@ class StepRequest:
     observation: str = ""
     answer: str | None = None
     budget: Budget = field(default_factory=Budget)
+    is_planning: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +100,16 @@ class MessageMalformed:
 
 
 @dataclass(frozen=True, slots=True)
+class PlanProposed:
+    """The todos that the worker sees ahead, in order: the plan, or what it should become.
+
+    What is open and not named is abandoned; what is new is inserted.
+    """
+
+    todos: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class UsageReported:
     """What a model call cost."""
 
@@ -120,4 +133,4 @@ class WorkerProgress:
 Message = TodoDone | Deferred | ForkRaised | PremiseInvalid | Assumed | MessageMalformed
 """What a worker may say through the outbox."""
 
-StepEvent = OutputTail | Message | UsageReported | WorkerProgress
+StepEvent = OutputTail | Message | PlanProposed | UsageReported | WorkerProgress

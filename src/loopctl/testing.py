@@ -14,7 +14,7 @@ from loopctl.errors import LandingRefusedError, SandboxError
 from loopctl.events import AnyEvent
 from loopctl.plan import Checkpoint
 from loopctl.ports import Exchange, Sandbox
-from loopctl.records import Candidate, Capsule, Carried, Landed, SessionRecord
+from loopctl.records import Candidate, Capsule, Carried, Landed, Rescued, SessionRecord
 from loopctl.steps import StepEvent, StepRequest, WorkerProgress
 from loopctl.verdict import Check, CheckResult, GateResult, Verdict
 
@@ -64,6 +64,7 @@ class ScriptedWorker:
 
     steps: Sequence[ScriptedStep]
     clock: StillClock | None = None
+    makes_plans: bool = False
     requests: list[StepRequest] = field(default_factory=list)
 
     def execute_step(self, request: StepRequest, sandbox: Sandbox) -> Iterator[StepEvent]:
@@ -92,6 +93,8 @@ class MemorySandbox:
     tree: str
     on_close: Callable[[str], None] = lambda _name: None
     is_broken: bool = False
+    rescued: Rescued = field(default_factory=Rescued)
+    rescues: int = 0
 
     @property
     def workdir(self) -> Path:
@@ -123,6 +126,11 @@ class MemorySandbox:
     def restore(self, tree: str) -> None:
         """Put the files to ``tree``."""
         self.tree = tree
+
+    def rescue(self) -> Rescued:
+        """Return what was asked for; keeps nothing."""
+        self.rescues += 1
+        return self.rescued
 
     def close(self) -> None:
         """Tell that the worktree is gone."""
@@ -158,8 +166,11 @@ class MemoryRepository:
         """Return the tree of a commit."""
         return self.trees[commit]
 
-    def open_sandbox(self, name: str, base: Sha, tree: str | None = None) -> MemorySandbox:
+    def open_sandbox(
+        self, name: str, base: Sha, tree: str | None = None, *, rescue_ref: str = ""
+    ) -> MemorySandbox:
         """Return a new sandbox, counted as open until it is closed."""
+        del rescue_ref
         self.open.add(name)
         self.most_open = max(self.most_open, len(self.open))
         return MemorySandbox(name, base, tree or self.tree_of(base), self.open.discard)
@@ -277,6 +288,11 @@ class MemorySessions:
         session_id = f"{run_id}/{task}/{candidate}"
         new = SessionRecord(session_id, run_id, task, candidate, base, 0, None)
         return self.records.setdefault(session_id, new)
+
+    def last_run(self, task: TaskId) -> str | None:
+        """Return the run of the newest session of a task."""
+        runs = [record.run_id for record in self.records.values() if record.task == task]
+        return runs[-1] if runs else None
 
     def save_checkpoint(self, session_id: str, iteration: int, checkpoint: Checkpoint) -> None:
         """Remember the checkpoint as the session's last."""

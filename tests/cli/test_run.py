@@ -154,7 +154,7 @@ def test_exit_code_is_the_run_s(loop: Loop, project: Any, status: RunStatus, cod
         (RepositoryError("this is a bare repository"), 2, "this is a bare repository"),
         (SettingsError(Fault("loop.toml", 3, "no such key")), 2, "loop.toml:3: no such key"),
         (CancelledError("stopped"), 130, "stopped"),
-        (SandboxError("no worktree"), 1, "no worktree"),
+        (SandboxError("no worktree"), 2, "no worktree"),
         (KeyboardInterrupt(), 130, ""),
     ],
 )

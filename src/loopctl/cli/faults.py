@@ -12,7 +12,8 @@ import typer
 from typer._click.exceptions import ClickException
 
 from loopctl.cli.output import say
-from loopctl.errors import LoopctlError
+from loopctl.disk import describe, is_machines_fault
+from loopctl.errors import LoopctlError, MachineError
 
 INTERNAL_FAULT = 1
 INTERRUPTED = 130
@@ -37,6 +38,9 @@ def exit_codes(directory: Path) -> Iterator[None]:
     except BrokenPipeError as error:
         raise typer.Exit(0) from error
     except Exception as error:
+        if is_machines_fault(error):
+            say(f"loop: {describe(error)}")
+            raise typer.Exit(MachineError.exit_code) from error
         say(
             f"loop: internal fault ({type(error).__name__}), a bug; the trace is in {_keep(directory)}"
         )

@@ -6,7 +6,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from loopctl import failpoints
 from loopctl.context.capsule import parse, render
+from loopctl.disk import machine_errors
 from loopctl.records import Capsule
 
 FILE_NAME: Final = "context.md"
@@ -33,16 +35,22 @@ class LocalBrain:
             return Capsule(goal=self._goal)
 
     def carry(self, capsule: Capsule) -> None:
-        """Write the capsule, atomically and with mode 0600."""
+        """Write the capsule, atomically and with mode 0600.
+
+        Raises:
+            MachineError: It cannot be written; the one before is whole.
+        """
         data = render(capsule).encode("utf-8", "surrogateescape")
-        with self._lock:
+        with self._lock, machine_errors(f"the capsule {self._path} cannot be written"):
             draft = self._path.with_suffix(".tmp")
             file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
             with os.fdopen(file, "wb") as stream:
                 stream.write(data)
                 stream.flush()
                 os.fsync(stream.fileno())
+            failpoints.reach("capsule.before_replace")
             draft.replace(self._path)
+            failpoints.reach("capsule.after_replace")
 
     def update(self, change: Callable[[Capsule], Capsule]) -> None:
         """Carry what ``change`` makes of the booted capsule; one change at a time."""

@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Final
 
 from loopctl.domain import (
     GOAL,
+    REJECTED,
     Decision,
     DecisionKind,
     Limits,
@@ -14,12 +14,10 @@ from loopctl.domain import (
     TaskId,
     TaskStatus,
 )
+from loopctl.engine.criteria import said_yes
 from loopctl.errors import AnswerError
 from loopctl.events import DecisionAnswered
 from loopctl.ports import Brain, DecisionStore, Emit
-
-REJECTED: Final = "reject"
-"""The answer that leaves a task as it is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +57,11 @@ def check(answers: Sequence[Answer], decisions: Sequence[Decision]) -> tuple[Dec
         if not answer.text.strip():
             raise AnswerError(f"the answer to {decision.id} is empty")
         is_raised = answer.raised != Limits()
+        if _is_criterion(decision) and said_yes(answer.text) is None:
+            raise AnswerError(
+                f"{decision.id} wants a yes or a no: loop answer {decision.id} yes; more words may "
+                "follow"
+            )
         if decision.kind is DecisionKind.BUDGET and not is_raised and answer.text != REJECTED:
             raise AnswerError(
                 f"{decision.id} asks for a budget: loop answer {decision.id} --budget loops=50 "
@@ -66,6 +69,10 @@ def check(answers: Sequence[Answer], decisions: Sequence[Decision]) -> tuple[Dec
             )
         fitting.append(decision)
     return tuple(fitting)
+
+
+def _is_criterion(decision: Decision) -> bool:
+    return decision.task == GOAL and decision.kind is DecisionKind.VERIFY
 
 
 def record(answers: Sequence[Answer], store: DecisionStore, now: str) -> tuple[Decision, ...]:

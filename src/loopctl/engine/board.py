@@ -38,6 +38,7 @@ class Board:
         self._held: dict[TaskId, TaskStatus] = {}
         self._refusals: dict[TaskId, str] = {}
         self._working: set[TaskId] = set()
+        self._landed: set[TaskId] = set()
         self._stamp = self._look()
 
     @property
@@ -67,6 +68,8 @@ class Board:
         new = advance(old, signal)
         self._emit(StatusChanged(task=task_id, old=old, new=new, signal=signal))
         self._statuses[task_id] = new
+        if signal is Signal.LANDED:
+            self._landed.add(task_id)
         (self._working.add if signal is Signal.CLAIMED else self._working.discard)(task_id)
         self._held[task_id] = new
         self.flush()
@@ -97,6 +100,13 @@ class Board:
         self._stamp = self._look()
         self._manifest = manifest
         self._listed = {task.id for task in manifest.tasks}
+        # What landed has landed, also where the user's git has put an older manifest back.
+        fallen = {
+            task.id: TaskStatus.DONE
+            for task in manifest.tasks
+            if task.id in self._landed and task.status is not TaskStatus.DONE
+        }
+        self._held |= fallen
         ours = {task: self._statuses[task] for task in self._working} | self._held
         self._statuses = {task.id: task.status for task in manifest.tasks} | ours
         self._emit(Noticed(text=f"{self._file.path.name} was changed and read again", level="info"))

@@ -4,13 +4,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from loopctl.domain import Criterion, DecisionDraft, Goal, Sha
+from loopctl.domain import REJECTED, Criterion, DecisionDraft, Goal, Sha
 from loopctl.engine import questions
 from loopctl.events import GoalJudged
 from loopctl.ports import Emit, Gate
 from loopctl.verdict import Verdict
 
-_NO: Final = ("n", "no", "not", "rejected")
+_YES: Final = frozenset({"yes", "y"})
+_NO: Final = frozenset({"no", "n", REJECTED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,18 +27,20 @@ class Judged:
     drafts: tuple[DecisionDraft, ...] = field(default=())
 
 
-def judge_goal(goal: Goal, head: Sha, gate: Gate, emit: Emit, answers: Mapping[str, str]) -> Judged:
+def judge_goal(
+    goal: Goal, head: Sha, gate: Gate, emit: Emit, answers: Mapping[tuple[str, str], str]
+) -> Judged:
     """Return what is known of the goal on ``head``, and put it into the events.
 
     A command decides for itself. A sentence is ``unknown`` where nothing here can judge it; a
-    human's answer to the question it becomes decides it for this run.
+    human's answer to the question it becomes decides it for as long as ``head`` stays.
 
     Args:
         goal: With its done-criteria.
         head: The commit to look at.
         gate: Runs the commands.
         emit: Takes the event.
-        answers: Question to answer, of the goal's earlier decisions of this run.
+        answers: The goal's earlier decisions: answers by question and reason.
     """
     if not goal.done_when:
         return Judged()
@@ -53,21 +56,29 @@ def judge_goal(goal: Goal, head: Sha, gate: Gate, emit: Emit, answers: Mapping[s
 
 
 def _judge(
-    criterion: Criterion, head: Sha, gate: Gate, answers: Mapping[str, str]
+    criterion: Criterion, head: Sha, gate: Gate, answers: Mapping[tuple[str, str], str]
 ) -> tuple[str, Verdict, str, DecisionDraft | None]:
     if criterion.check is not None:
         result = gate.run_check(criterion.check, head)
         if result.verdict is Verdict.PASS:
             return criterion.check, Verdict.PASS, "", None
-        draft = questions.unmet_check(criterion.check, result.tail)
+        draft = questions.unmet_check(criterion.check, result)
         return criterion.check, result.verdict, result.reason, draft
     text = criterion.criterion or ""
-    draft = questions.criterion(text, "no model is configured that could judge it")
-    answer = answers.get(draft.question)
-    if answer is None:
+    draft = questions.criterion(text, head)
+    answer = answers.get((draft.question, draft.reason))
+    is_met = None if answer is None else said_yes(answer)
+    if is_met is None:
         return text, Verdict.UNKNOWN, draft.reason, draft
-    verdict = Verdict.FAIL if answer.strip().lower().startswith(_NO) else Verdict.PASS
-    return text, verdict, f"answered: {answer}", None
+    return text, Verdict.PASS if is_met else Verdict.FAIL, f"answered: {answer}", None
+
+
+def said_yes(answer: str) -> bool | None:
+    """Return what an answer says whose first word is a plain yes or no; ``None`` for others."""
+    first = answer.split(maxsplit=1)[0].strip(".,;:!").lower() if answer.strip() else ""
+    if first in _YES:
+        return True
+    return False if first in _NO else None
 
 
 def _all_met(verdicts: Sequence[Verdict]) -> bool | None:

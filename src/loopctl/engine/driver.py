@@ -10,8 +10,10 @@ from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from typing import Final
 
+from loopctl.disk import describe, is_machines_fault
 from loopctl.domain import (
     GOAL,
+    REJECTED,
     Axis,
     Decision,
     DecisionDraft,
@@ -76,6 +78,7 @@ class Driver:
         self._running: dict[Future[Ended], Task] = {}
         self._moved: set[TaskId] = set()
         self._unworkable: dict[TaskId, str] = {}
+        self._reasons: dict[TaskId, str] = {}
         self.is_failed = False
 
     @property
@@ -85,29 +88,55 @@ class Driver:
 
     def drive(self) -> None:
         """Work until nothing is ready and nothing runs, or until the user asks to stop or pause."""
+        self._build_frontier()
         jobs = self._context.settings.loop.jobs
         with ThreadPoolExecutor(jobs, thread_name_prefix="task") as pool:
-            while True:
-                self._follow_edits()
-                self._claim(pool, jobs - len(self._running))
-                if not self._running:
-                    break
-                done, _ = wait(self._running, return_when=FIRST_COMPLETED)
-                for future in done:
-                    self._settle(pool, self._running.pop(future), future)
+            try:
+                self._work(pool, jobs)
+            except BaseException:
+                # Nobody is left to settle what still runs.
+                self._cancel.set()
+                raise
         self._board.close()
+
+    def _work(self, pool: ThreadPoolExecutor, jobs: int) -> None:
+        while True:
+            self._follow_edits()
+            self._claim(pool, jobs - len(self._running))
+            if not self._running:
+                return
+            done, _ = wait(self._running, return_when=FIRST_COMPLETED)
+            for future in done:
+                self._settle(pool, self._running.pop(future), future)
 
     def waits(self) -> tuple[Wait, ...]:
         """Return, for each task left, the one thing it waits for."""
         return tuple(
-            Wait(entry.task, self._unworkable.get(entry.task, entry.reason))
+            Wait(entry.task, self._known_reason(entry.task) or entry.reason)
             for entry in self._frontier.waits()
         )
 
+    def _known_reason(self, task: TaskId) -> str:
+        """Return what this drive knows better than the manifest; empty where it does not."""
+        if task in self._reasons:
+            return self._reasons[task]
+        if task not in self._board or self._board.status(task) is not TaskStatus.NEEDS_HUMAN:
+            return ""
+        asked = self._decisions.decisions(task=task)
+        if asked and all(decision.answer is not None for decision in asked):
+            return f"its question was rejected: loop {task} runs it again"
+        return ""
+
     def _follow_edits(self) -> None:
         if self._board.refresh():
-            self._frontier = self._make_frontier(self._board.manifest)
-            for task, status in self._board.statuses(self._moved).items():
+            self._build_frontier()
+
+    def _build_frontier(self) -> None:
+        """Build the frontier of the manifest as it was read, then tell it what has moved since."""
+        self._frontier = self._make_frontier(self._board.manifest)
+        read = {task.id: task.status for task in self._board.manifest.tasks}
+        for task, status in self._board.statuses(read).items():
+            if task in self._moved or status is not read[task]:
                 self._mark(task, status)
 
     def _claim(self, pool: ThreadPoolExecutor, places: int) -> None:
@@ -133,7 +162,7 @@ class Driver:
             places -= 1
 
     def _set_aside(self, task: Task, reason: str) -> None:
-        self._unworkable[task.id] = reason
+        self._unworkable[task.id] = self._reasons[task.id] = reason
         self._frontier.mark(task.id, TaskStatus.BLOCKED)
         self._tools.emit(Noticed(task=task.id, text=reason))
 
@@ -211,6 +240,8 @@ class Driver:
             return
         if isinstance(fault, LoopctlError):
             reason = str(fault)
+        elif is_machines_fault(fault):
+            reason = describe(fault)
         else:
             self.is_failed = True
             reason = f"an internal fault of loop; see {self._report_fault(fault)}"
@@ -219,6 +250,7 @@ class Driver:
         )
         self._tools.emit(Noticed(task=task.id, text=reason))
         self._move(task.id, Signal.BROKEN)
+        self._reasons[task.id] = f"blocked: {reason}; loop {task.id} runs it again"
         if ended is not None:
             self._stopped(task, replace(ended, stop=stop))
         else:
@@ -251,5 +283,5 @@ class Driver:
         return tuple(
             decision
             for decision in self._decisions.decisions(task=task)
-            if decision.answer is not None
+            if decision.answer not in {None, REJECTED}
         )

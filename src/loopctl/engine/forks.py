@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from loopctl.domain import Decision
 from loopctl.engine.work import Ended
 from loopctl.plan import Budget
 
@@ -35,7 +36,26 @@ def pick(candidates: Sequence[Scored]) -> Scored | None:
     return min(passing, key=lambda scored: scored.changed_lines, default=None)
 
 
-def best_loser(candidates: Sequence[Scored]) -> Ended:
-    """Return the candidate to go by where none passed: one that asks a human before others."""
+def without_winner(candidates: Sequence[Scored]) -> Ended:
+    """Return what the task comes to where no candidate passed: the questions of all that ask.
+
+    Each question names its candidate, to which alone the answer goes.
+    """
     asking = [scored.ended for scored in candidates if scored.ended.drafts]
-    return asking[0] if asking else candidates[0].ended
+    if not asking:
+        return candidates[0].ended
+    drafts = tuple(
+        replace(draft, question=f"{_mark(ended.candidate)}{draft.question}")
+        for ended in asking
+        for draft in ended.drafts
+    )
+    return replace(asking[0], drafts=drafts)
+
+
+def is_asked_by(decision: Decision, candidate: str) -> bool:
+    """Say whether a decision of a task with options is the question of that candidate."""
+    return decision.question.startswith(_mark(candidate))
+
+
+def _mark(candidate: str) -> str:
+    return f"(option {candidate}) "

@@ -10,8 +10,9 @@ from typing import Final
 
 from loopctl.domain import Change, Sha, Task
 from loopctl.engine import naming
+from loopctl.engine.telling import Teller
 from loopctl.engine.work import Ended, Tools
-from loopctl.events import GateFinished, TaskLanded
+from loopctl.events import TaskLanded
 from loopctl.records import Candidate
 from loopctl.verdict import GateResult
 
@@ -76,15 +77,7 @@ class Landing:
             task=task, name=ended.candidate, base=ended.base, tree=ended.tree, head=self._head
         )
         gate = self._tools.gate.judge(candidate)
-        self._tools.emit(
-            GateFinished(
-                task=task.id,
-                candidate=ended.candidate,
-                head=gate.head,
-                tree=gate.tree,
-                checks=gate.checks,
-            )
-        )
+        Teller(self._tools.emit, task.id, ended.candidate).gate_finished(gate)
         return gate
 
     def _message(self, task: Task, gate: GateResult, key: str) -> str:

@@ -36,6 +36,11 @@ def sandbox(run: str, task: str, candidate: str) -> str:
     return f"{run}-{words}-{digest}"
 
 
+def rescue_ref(run: str, task: str, candidate: str) -> str:
+    """Return the ref under which files are saved whose step was cut short; no candidate's own."""
+    return f"{ref(run, task, candidate)}+interrupted"
+
+
 def ref(run: str, task: str, candidate: str) -> str:
     """Return the ref under which a candidate's tree is kept."""
     return f"refs/loop/{run}/{part(task)}/{part(candidate)}"

@@ -11,21 +11,15 @@ from dataclasses import replace
 from typing import Final
 
 from loopctl.domain import Axis, DecisionDraft, StopReason, Usage
-from loopctl.engine import questions
+from loopctl.engine import questions, replan
 from loopctl.engine.phases import Phase, Stopwatch
 from loopctl.engine.progress import observe
 from loopctl.engine.pursuit import Step, pursue
+from loopctl.engine.recovery import rescue_notice
+from loopctl.engine.telling import Teller
 from loopctl.engine.terminator import stop_reason
-from loopctl.engine.work import Ended, Tools, Work
+from loopctl.engine.work import Ended, Tools, Work, todo_text
 from loopctl.errors import CancelledError, SandboxError
-from loopctl.events import (
-    GateFinished,
-    PlanCreated,
-    StepFinished,
-    StepStarted,
-    TodoClosed,
-    TodoReopened,
-)
 from loopctl.plan import Checkpoint, PlanStatus, StepProgress, TodoStatus
 from loopctl.ports import Sandbox, Worker
 from loopctl.records import Candidate
@@ -34,6 +28,15 @@ from loopctl.verdict import Blame, GateResult
 
 FAULT_TRIES: Final = 2
 """How many environment faults a candidate meets before a human is asked."""
+
+PLAN_TRIES: Final = 2
+"""How many planning steps without a plan there are before the task is one todo."""
+
+PLANNING: Final = "Break the task down into an ordered list of todos."
+"""The sub-goal of a planning step."""
+
+SUMMARY_CHARS: Final = 2000
+"""What is kept of a todo's summary; checkpoints must not grow with what workers say."""
 
 _PLAN_STATUS: Final = {
     Axis.GOAL: PlanStatus.COMPLETE,
@@ -51,6 +54,7 @@ class PlanLoop:
         self._sandbox = sandbox
         self._work = work
         self._candidate = work.session.candidate
+        self._tell = Teller(tools.emit, work.task.id, work.session.candidate)
         self._plan = work.plan
         self._iteration = work.session.iteration
         self._tree = work.tree
@@ -61,6 +65,7 @@ class PlanLoop:
         self._gate: GateResult | None = None
         self._faults = 0
         self._usage = Usage()
+        self._untold = Usage()
         self._said = ""
         self._saving_ms = 0.0
 
@@ -82,29 +87,77 @@ class PlanLoop:
     def _begin(self) -> Ended | None:
         """Announce a new plan; gate a resumed one with nothing open, since now it may pass."""
         self._keep_tree()
-        if self._iteration == 0:
-            texts = tuple(todo.text for todo in self._plan.todos)
-            self._tools.emit(
-                PlanCreated(task=self._work.task.id, candidate=self._candidate, todos=texts)
-            )
+        if self._iteration == 0 and self._plan.todos:
+            self._tell.plan_created(self._plan)
         return self._judge() if self._plan.is_goal_met else None
 
     def _step(self) -> Ended | None:
         self._iteration += 1
+        watch = Stopwatch(self._tools.clock, self._saving_ms)
+        if not self._plan.todos:
+            ended = self._make_plan()
+            if ended is not None:
+                self._save()
+                return ended
         todo = self._plan.active
         text = todo.text if todo is not None else ""
-        watch = Stopwatch(self._tools.clock)
-        self._announce(text)
+        with watch.own():
+            self._announce(text)
         watch.enter(Phase.PURSUE)
-        step = self._pursue(text)
+        step = self._pursue("" if self._work.is_relay else text)
         watch.enter(Phase.OBSERVE)
         self._usage += step.usage
         self._said = step.said or self._said
-        step, changed = self._keep(step)
+        with watch.own():
+            step, changed = self._keep(step)
         watch.enter(Phase.REFLECT)
         ended = self._reflect(step, watch, changed=changed)
         self._save()
         return ended
+
+    def _make_plan(self) -> Ended | None:
+        """Have the worker plan; after some tries without a plan the task is one todo.
+
+        A planning step belongs to the iteration that it opens: it is no loop, but what it spends
+        counts, and a budget that it uses up is the end.
+        """
+        observation = self._observation
+        for _ in range(PLAN_TRIES):
+            step = self._pursue(PLANNING, is_planning=True)
+            self._usage += step.usage
+            self._untold += step.usage
+            self._count_usage(step)
+            self._observation = step.observation
+            if step.drafts:
+                return self._end(StopReason(Axis.DEFER, step.drafts[0].kind), step.drafts)
+            if step.proposed is not None and not self._reject(step.proposed):
+                self._plan = replan.planned(self._plan, step.proposed)
+                break
+        else:
+            text = todo_text(self._work.task, self._work.option)
+            self._plan = replan.planned(self._plan, (text,))
+        self._observation = observation
+        self._tell.plan_created(self._plan)
+        stop = stop_reason(self._plan, self._tools.stall, gate_passed=False)
+        return self._end(stop) if stop is not None else None
+
+    def _revise(self, texts: tuple[str, ...]) -> None:
+        """Take a re-plan over, or show the worker why it cannot be."""
+        if self._reject(texts):
+            return
+        plan = replan.revised(self._plan, texts)
+        if plan is self._plan:
+            return
+        self._plan = plan
+        self._tell.plan_revised(plan, texts)
+
+    def _reject(self, texts: tuple[str, ...]) -> bool:
+        why = "relay makes no plans" if self._work.is_relay else replan.rejection(texts)
+        if not why:
+            return False
+        self._observation = f"{self._observation}\nThe plan was not taken over: {why}.".strip()
+        self._tell.rejected(why)
+        return True
 
     def _announce(self, text: str) -> None:
         task = self._work.task
@@ -115,16 +168,9 @@ class PlanLoop:
                 verify_cmd=task.verify_cmd or "",
             )
         )
-        self._tools.emit(
-            StepStarted(
-                task=task.id,
-                candidate=self._candidate,
-                iteration=self._iteration,
-                step_goal=text,
-            )
-        )
+        self._tell.step_started(self._iteration, text)
 
-    def _pursue(self, text: str) -> Step:
+    def _pursue(self, text: str, *, is_planning: bool = False) -> Step:
         work = self._work
         request = StepRequest(
             session_id=work.session.id,
@@ -137,6 +183,7 @@ class PlanLoop:
             observation=self._observation,
             answer=work.answer,
             budget=self._plan.budget,
+            is_planning=is_planning,
         )
         return pursue(self._worker, request, self._sandbox, self._candidate, self._tools.emit)
 
@@ -144,20 +191,32 @@ class PlanLoop:
         """Keep the worktree's tree under the candidate's ref; say whether it is a new one.
 
         A worktree that the step has destroyed, or that git must not touch, is put back to the
-        tree before the step, and the worker is told.
+        tree before the step, and the worker is told; its files are kept under a ref of their own.
+        Where even that cannot be done they are left as they are: the machine is at fault.
         """
         try:
             tree = self._sandbox.snapshot()
         except SandboxError as exc:
-            self._sandbox.restore(self._tree)
-            said = f"{exc}\nThe worktree was put back to how it was before the step.\n{step.said}"
-            progress = replace(step.progress, tool_calls_errored=True)
-            return replace(step, said=said, closed=None, progress=progress), False
+            return self._unkept(step, exc), False
         changed = tree not in self._seen
         self._seen.add(tree)
         self._tree = tree
         self._keep_tree()
         return step, changed
+
+    def _unkept(self, step: Step, fault: SandboxError) -> Step:
+        """Return the step as one that did not close its todo, its files rescued."""
+        rescued = self._sandbox.rescue()
+        notice = rescue_notice(rescued, self._work.task.id)
+        if notice is not None:
+            self._tools.emit(notice)
+        if not rescued.is_complete:
+            said = f"{fault}; its files are left in {rescued.folder}"
+            return replace(step, said=said, closed=None, is_environment=True)
+        self._sandbox.restore(self._tree)
+        said = f"{fault}\nThe worktree was put back to how it was before the step.\n{step.said}"
+        progress = replace(step.progress, tool_calls_errored=True)
+        return replace(step, said=said, closed=None, progress=progress)
 
     def _keep_tree(self) -> None:
         """Point the candidate's ref at its tree, unless it keeps it already."""
@@ -171,17 +230,24 @@ class PlanLoop:
         """Move the plan on by one step; return the end where there is one."""
         is_fault = step.is_environment
         progress = _signals(step, self._tree, changed=changed)
-        self._finished(step, progress, watch)
-        self._spend(step, watch.whole_ms(Phase.PURSUE), is_fault=is_fault)
+        told = replace(step, usage=step.usage + self._untold)
+        self._untold = Usage()
+        self._tell.step_finished(self._iteration, told, progress, self._tree, watch)
+        self._spend(step, watch.until_ms(Phase.OBSERVE), is_fault=is_fault)
         self._observation = step.observation
         if step.drafts:
             return self._end(StopReason(Axis.DEFER, step.drafts[0].kind), step.drafts)
         if is_fault:
             return self._fault(questions.environment(self._work.task, f"{step.said}."))
-        ended = self._close(step.closed) if step.closed is not None else None
+        if step.closed is not None:
+            self._close(step.closed)
+        if step.proposed is not None:
+            self._revise(step.proposed)
+        is_judged = step.closed is not None and self._plan.is_goal_met
+        ended = self._judge() if is_judged else None
         if self._gate_excuses():
             return ended
-        reopened = step.closed is not None and not self._plan.is_goal_met
+        reopened = is_judged and not self._plan.is_goal_met
         progress = replace(
             progress,
             todo_completed=progress.todo_completed and not reopened,
@@ -190,19 +256,15 @@ class PlanLoop:
         self._plan = observe(self._plan, progress, self._tools.stall)
         return ended
 
-    def _close(self, summary: str) -> Ended | None:
+    def _close(self, summary: str) -> None:
         todo = self._plan.active
         if todo is None:
-            return None
+            return
+        summary = summary[:SUMMARY_CHARS]
         self._plan = self._plan.with_todo(
             self._plan.cursor, status=TodoStatus.DONE, summary=summary
         )
-        self._tools.emit(
-            TodoClosed(
-                task=self._work.task.id, candidate=self._candidate, todo=todo.text, summary=summary
-            )
-        )
-        return self._judge() if self._plan.is_goal_met else None
+        self._tell.todo_closed(todo.text, summary)
 
     def _judge(self) -> Ended | None:
         """Ask the gate; on a failure open the last todo again with the evidence."""
@@ -233,15 +295,7 @@ class PlanLoop:
         began = self._tools.clock.monotonic()
         result = self._tools.gate.judge(candidate)
         self._add_wall(int((self._tools.clock.monotonic() - began) * 1000))
-        self._tools.emit(
-            GateFinished(
-                task=self._work.task.id,
-                candidate=self._candidate,
-                head=result.head,
-                tree=result.tree,
-                checks=result.checks,
-            )
-        )
+        self._tell.gate_finished(result)
         return result
 
     def _gate_excuses(self) -> bool:
@@ -254,9 +308,7 @@ class PlanLoop:
         self._plan = self._plan.with_todo(last, status=TodoStatus.ACTIVE, summary="")
         if self._gate is not None:
             self._observation = self._tools.describe(self._gate)
-        self._tools.emit(
-            TodoReopened(task=self._work.task.id, candidate=self._candidate, todo=todo.text)
-        )
+        self._tell.todo_reopened(todo.text)
 
     def _fault(self, draft: DecisionDraft) -> Ended | None:
         """Count an environment fault; a human is asked when it lasts."""
@@ -270,22 +322,26 @@ class PlanLoop:
         self._plan = replace(self._plan, budget=replace(budget, wall_ms=budget.wall_ms + ms))
 
     def _spend(self, step: Step, ms: int, *, is_fault: bool) -> None:
-        budget = self._plan.budget
         todo = self._plan.active
         if todo is not None:
             self._plan = self._plan.with_todo(self._plan.cursor, attempts=todo.attempts + 1)
-        self._plan = replace(
-            self._plan,
-            budget=replace(
-                budget,
-                loops_used=budget.loops_used + (0 if is_fault else 1),
-                wall_ms=budget.wall_ms + ms,
-                tokens_used=budget.tokens_used
-                + step.usage.prompt_tokens
-                + step.usage.completion_tokens,
-                usd_used=budget.usd_used + step.usage.usd,
-            ),
+        self._count_usage(step)
+        budget = self._plan.budget
+        budget = replace(
+            budget,
+            loops_used=budget.loops_used + (0 if is_fault else 1),
+            wall_ms=budget.wall_ms + ms,
         )
+        self._plan = replace(self._plan, budget=budget)
+
+    def _count_usage(self, step: Step) -> None:
+        budget, usage = self._plan.budget, step.usage
+        budget = replace(
+            budget,
+            tokens_used=budget.tokens_used + usage.prompt_tokens + usage.completion_tokens,
+            usd_used=budget.usd_used + usage.usd,
+        )
+        self._plan = replace(self._plan, budget=budget)
 
     def _end(self, stop: StopReason, drafts: tuple[DecisionDraft, ...] = ()) -> Ended:
         if stop.axis is Axis.BUDGET:
@@ -316,24 +372,6 @@ class PlanLoop:
         began = self._tools.clock.monotonic()
         self._tools.sessions.save_checkpoint(self._work.session.id, self._iteration, checkpoint)
         self._saving_ms = (self._tools.clock.monotonic() - began) * 1000
-
-    def _finished(self, step: Step, progress: StepProgress, watch: Stopwatch) -> None:
-        own = watch.ms(Phase.PLAN) + watch.ms(Phase.OBSERVE)
-        self._tools.emit(
-            StepFinished(
-                task=self._work.task.id,
-                candidate=self._candidate,
-                iteration=self._iteration,
-                tree=self._tree,
-                ms=watch.whole_ms(Phase.PURSUE),
-                progress=progress,
-                exit=step.exit,
-                tail=step.said,
-                usage=step.usage,
-                overhead_ms=round(self._saving_ms + own, 3),
-                phases=watch.offsets_ms(),
-            )
-        )
 
 
 def _signals(step: Step, tree: str, *, changed: bool) -> StepProgress:

@@ -12,6 +12,7 @@ from loopctl.steps import (
     ForkRaised,
     MessageMalformed,
     OutputTail,
+    PlanProposed,
     PremiseInvalid,
     StepEvent,
     StepRequest,
@@ -31,6 +32,7 @@ class Step:
         is_environment: The machine kept the step from happening.
         closed: The summary with which the worker closes the active todo; ``None`` if it does not.
         drafts: What a human is asked; the step ends its task for now.
+        proposed: The todos that the worker sees ahead; ``None`` where it does not say.
         errors: What was wrong with the worker's messages; shown to it.
     """
 
@@ -40,6 +42,7 @@ class Step:
     is_environment: bool = False
     closed: str | None = None
     drafts: tuple[DecisionDraft, ...] = ()
+    proposed: tuple[str, ...] | None = None
     errors: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
 
@@ -85,14 +88,12 @@ def _fold(step: Step, event: StepEvent) -> Step:
             return replace(step, said=text, exit=code, is_environment=is_environment)
         case TodoDone(summary):
             return replace(step, closed=summary)
-        case Deferred(draft):
-            return replace(step, drafts=(*step.drafts, draft))
-        case ForkRaised():
-            return replace(step, drafts=(*step.drafts, questions.fork(event)))
-        case PremiseInvalid():
-            return replace(step, drafts=(*step.drafts, questions.premise(event)))
+        case Deferred() | ForkRaised() | PremiseInvalid():
+            return replace(step, drafts=(*step.drafts, questions.of_worker(event)))
         case MessageMalformed(error):
             return replace(step, errors=(*step.errors, error))
+        case PlanProposed(todos):
+            return replace(step, proposed=todos)
         case UsageReported(usage):
             return replace(step, usage=step.usage + usage)
         case WorkerProgress():

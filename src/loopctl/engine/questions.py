@@ -4,8 +4,8 @@ from typing import Final
 
 from loopctl.domain import DecisionDraft, DecisionKind, Task
 from loopctl.plan import Budget
-from loopctl.steps import ForkRaised, PremiseInvalid
-from loopctl.verdict import CheckResult, GateResult
+from loopctl.steps import Deferred, ForkRaised, PremiseInvalid
+from loopctl.verdict import CheckResult, GateResult, Verdict
 
 NO_VERIFY: Final = "no_verify"
 """The reason of the decision whose answer is a verify command."""
@@ -60,6 +60,17 @@ def budget(task: Task, cap: str, spent: Budget) -> DecisionDraft:
     )
 
 
+def of_worker(raised: Deferred | ForkRaised | PremiseInvalid) -> DecisionDraft:
+    """Return what a human is asked because the worker has said so."""
+    match raised:
+        case Deferred(draft):
+            return draft
+        case ForkRaised():
+            return fork(raised)
+        case PremiseInvalid():
+            return premise(raised)
+
+
 def fork(raised: ForkRaised) -> DecisionDraft:
     """Ask which way to go, where the worker has met a fork."""
     external = raised.bucket == "external"
@@ -81,20 +92,32 @@ def premise(raised: PremiseInvalid) -> DecisionDraft:
     )
 
 
-def criterion(text: str, why: str) -> DecisionDraft:
-    """Ask whether the goal is met, where nothing here can tell."""
+def criterion(text: str, head: str) -> DecisionDraft:
+    """Ask whether the goal is met on the commit ``head``, where nothing here can tell."""
     return DecisionDraft(
-        kind=DecisionKind.VERIFY, question=f"Is the goal's criterion met: {text}", reason=why
+        kind=DecisionKind.VERIFY,
+        question=f"Is the goal's criterion met (yes or no): {text}",
+        reason=f"no model is configured that could judge it; this is about {head[:10]}",
+        options=("yes", "no"),
     )
 
 
-def unmet_check(command: str, tail: str) -> DecisionDraft:
-    """Ask how to go on, where all tasks are done and the goal is not met."""
+def unmet_check(command: str, result: CheckResult) -> DecisionDraft:
+    """Ask how to go on, where all tasks are done and the goal is not known to be met."""
+    if result.verdict is Verdict.UNKNOWN:
+        return DecisionDraft(
+            kind=DecisionKind.ENVIRONMENT,
+            question=(
+                f"Every task is done, but the goal's check `{command}` could not judge: "
+                f"{result.reason}. Mend it, and run loop again."
+            ),
+            reason=result.tail,
+        )
     return DecisionDraft(
         kind=DecisionKind.SCOPE,
         question=(
             f"Every task is done, but the goal's check `{command}` still fails. Which tasks are "
             "missing, or should the check change?"
         ),
-        reason=tail,
+        reason=result.tail,
     )

@@ -1,5 +1,6 @@
 """One invocation's drive of a run: begin, reconcile, drive, judge the goal, end."""
 
+import contextlib
 import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from loopctl.engine.outcome import outcome
 from loopctl.engine.standing import ASKING
 from loopctl.engine.taskrun import RunContext
 from loopctl.engine.transitions import Signal
+from loopctl.errors import CancelledError
 from loopctl.events import DecisionRaised, Noticed, RunEnded, RunResumed, RunStarted
 from loopctl.ports import DecisionStore, RunStore
 from loopctl.records import RunRecord
@@ -31,7 +33,6 @@ class Beginning:
         tasks: The run's own tasks: those its end is judged on.
         scope: Of the run as it was started.
         notices: What the user should know before the first step.
-        unfinished: Ids of the runs that a dead process left.
         answered: Decisions that were answered just now.
         freed: Tasks that those answers set free.
     """
@@ -40,7 +41,6 @@ class Beginning:
     tasks: tuple[tuple[TaskId, str], ...]
     scope: Scope
     notices: Sequence[Noticed] = ()
-    unfinished: Sequence[str] = ()
     answered: Sequence[Decision] = ()
     freed: Sequence[TaskId] = ()
 
@@ -81,9 +81,7 @@ class Run:
         self._runs.set_run_status(self._record.id, RunStatus.RUNNING, None)
         self._begin(beginning)
         recovery.reconcile(
-            self._board,
-            self._tools.repository.landings,
-            (*beginning.unfinished, self._record.id),
+            self._board, self._tools.repository.landings, self._tools.sessions.last_run
         )
         self._repeat_decisions(beginning)
         self._driver.drive()
@@ -144,12 +142,15 @@ class Run:
         statuses = self._board.statuses(task for task, _ in beginning.tasks)
         pause = self._tools.pause
         is_paused = pause is not None and pause.is_heeded
-        is_interrupted = self._cancel.is_set() or is_paused
         if is_paused:
             self._tools.emit(
                 Noticed(text="paused as asked; `loop resume` carries on", level="info")
             )
-        judged = Judged() if is_interrupted else self._judge_goal(beginning, statuses)
+        judged = Judged()
+        with contextlib.suppress(CancelledError):
+            if not (self._cancel.is_set() or is_paused):
+                judged = self._judge_goal(beginning, statuses)
+        is_interrupted = self._cancel.is_set() or is_paused
         open_ids = [decision.id for decision in self._open_decisions(beginning)]
         status, exit_code = outcome(
             statuses,
@@ -178,9 +179,9 @@ class Run:
         if not beginning.scope.is_whole or not settled.issuperset(statuses.values()):
             return Judged()
         answers = {
-            decision.question: decision.answer
+            (decision.question, decision.reason): decision.answer
             for decision in self._decisions.decisions(task=GOAL)
-            if decision.answer is not None and decision.run_id == self._record.id
+            if decision.answer is not None
         }
         judged = judge_goal(
             self._context.goal, Sha(self._landing.head), self._tools.gate, self._tools.emit, answers

@@ -3,16 +3,28 @@
 Nothing here touches the manifest, the branch or the end of the run: those are the driver's.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing
+from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 
-from loopctl.domain import Axis, Decision, DecisionKind, Goal, Limits, Option, Sha, StopReason, Task
+from loopctl.domain import (
+    Axis,
+    Decision,
+    DecisionKind,
+    Goal,
+    Limits,
+    Mode,
+    Option,
+    Sha,
+    StopReason,
+    Task,
+)
 from loopctl.engine import forks, naming, questions
 from loopctl.engine.planloop import PlanLoop
 from loopctl.engine.progress import StallLimits
-from loopctl.engine.work import Ended, Tools, Work
+from loopctl.engine.recovery import rescue_notice
+from loopctl.engine.work import Ended, Tools, Work, todo_text
 from loopctl.events import CandidateEnded, ForkResolved, SandboxOpened
 from loopctl.plan import Budget, Plan, PlanStatus, TodoStatus, single_todo
 from loopctl.ports import Sandbox, Worker
@@ -56,7 +68,8 @@ class TaskRun:
 
     def __init__(self, context: RunContext, task: Task, start: Start) -> None:
         self._context = context
-        self._settings = context.settings.for_mode(task.mode or context.settings.loop.mode)
+        self._mode = task.mode or context.settings.loop.mode
+        self._settings = context.settings.for_mode(self._mode)
         stall = self._settings.stall
         self._tools = replace(
             context.tools, stall=StallLimits(stall.window, stall.replan_cap, stall.stuck_steps)
@@ -93,7 +106,7 @@ class TaskRun:
                 else "no candidate passed the gate",
             )
         )
-        return winner.ended if winner else forks.best_loser(scored)
+        return winner.ended if winner else forks.without_winner(scored)
 
     def _score(self, option: Option, shares: int) -> forks.Scored:
         ended = self._candidate(option, shares)
@@ -119,7 +132,9 @@ class TaskRun:
         plan = self._plan(option, session, shares)
         base, tree = self._origin(session)
         label = naming.sandbox(run_id, task.id, name)
-        with closing(self._tools.repository.open_sandbox(label, base, tree)) as sandbox:
+        rescue_ref = naming.rescue_ref(run_id, task.id, name)
+        opened = self._tools.repository.open_sandbox(label, base, tree, rescue_ref=rescue_ref)
+        with closing(opened) as sandbox, self._rescuing(sandbox):
             self._tools.emit(SandboxOpened(task=task.id, candidate=name, base=base, tree=tree))
             work = Work(
                 task=task,
@@ -131,12 +146,23 @@ class TaskRun:
                 ref=naming.ref(run_id, task.id, name),
                 option=option,
                 observation=self._observation(session),
-                answer=self._start.answers[-1].answer if self._start.answers else None,
+                answer=self._answer(option),
+                is_relay=self._mode is Mode.RELAY,
             )
             return (
                 self._set_up(sandbox, work)
                 or PlanLoop(self._tools, self._worker(), sandbox, work).run()
             )
+
+    @contextmanager
+    def _rescuing(self, sandbox: Sandbox) -> Iterator[None]:
+        """Save the files of a step that is cut short: by the user, or by machinery that broke."""
+        try:
+            yield
+        except BaseException:
+            if notice := rescue_notice(sandbox.rescue(), self._task.id):
+                self._tools.emit(notice)
+            raise
 
     def _worker(self) -> Worker:
         return self._context.workers[self._task.worker or self._settings.loop.worker]
@@ -167,9 +193,11 @@ class TaskRun:
 
     def _plan(self, option: Option | None, session: SessionRecord, shares: int) -> Plan:
         budget = forks.share(self._budget(), shares)
+        goal = self._context.goal.text
         if session.checkpoint is None:
-            text = option.prompt if option is not None and option.prompt else self._task.prompt
-            return single_todo(self._context.goal.text, text or self._task.title, budget)
+            if self._mode is not Mode.RELAY and self._worker().makes_plans:
+                return Plan(goal=goal, budget=budget)
+            return single_todo(goal, todo_text(self._task, option), budget)
         plan = session.checkpoint.plan
         caps = replace(
             plan.budget,
@@ -178,11 +206,29 @@ class TaskRun:
             wall_max_ms=budget.wall_max_ms,
             usd_max=budget.usd_max,
         )
-        plan = replace(plan, budget=caps, status=PlanStatus.ACTIVE, stop=None, progress=())
-        if self._start.returned is not None:
-            last = len(plan.todos) - 1
-            return plan.with_todo(last, status=TodoStatus.ACTIVE, summary="")
-        return plan
+        # A candidate that is stuck stays so where nothing that could help it has happened.
+        is_helped = self._answer(option) is not None or self._start.returned is not None
+        progress = () if is_helped else plan.progress
+        plan = replace(plan, budget=caps, status=PlanStatus.ACTIVE, stop=None, progress=progress)
+        return self._taken_back(plan) if self._start.returned is not None else plan
+
+    def _taken_back(self, plan: Plan) -> Plan:
+        """Open the last todo of a plan whose result came back from its landing.
+
+        The step that it takes to catch up with the head is not the worker's fault, so it is given
+        one more; each task that lands meanwhile can cause one such step, so there is an end.
+        """
+        budget = replace(plan.budget, loops_used=max(0, plan.budget.loops_used - 1))
+        last = len(plan.todos) - 1
+        plan = replace(plan, budget=budget)
+        return plan.with_todo(last, status=TodoStatus.ACTIVE, summary="")
+
+    def _answer(self, option: Option | None) -> str | None:
+        """Return the newest answer to what this candidate has asked."""
+        answers = self._start.answers
+        if option is not None:
+            answers = tuple(one for one in answers if forks.is_asked_by(one, option.name))
+        return answers[-1].answer if answers else None
 
     def _budget(self) -> Budget:
         caps = self._task.budget

@@ -21,6 +21,7 @@ class Work:
         option: The way to do it, where this candidate is one of several.
         observation: What the first step is shown.
         answer: The human's words, where the task was deferred before.
+        is_relay: One todo, no planning step, no re-plans; the worker gets no sub-goal.
     """
 
     task: Task
@@ -33,6 +34,7 @@ class Work:
     option: Option | None = None
     observation: str = ""
     answer: str | None = None
+    is_relay: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,3 +87,9 @@ class Tools:
     def is_paused(self) -> bool:
         """Return whether no further step may be issued; asked only where one would be."""
         return self.pause is not None and self.pause.is_asked()
+
+
+def todo_text(task: Task, option: Option | None) -> str:
+    """Return what a task is as one todo."""
+    own = option.prompt if option is not None else ""
+    return own or task.prompt or task.title

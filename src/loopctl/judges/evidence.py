@@ -11,10 +11,14 @@ _ESCAPES: Final = re.compile(
     r"\x1b(?:\][^\x07\x1b]*(?:\x07|\x1b\\)?|[PX^_][^\x1b]*(?:\x1b\\)?"
     r"|\[[0-?]*[ -/]*[@-~]?|[ -/]*[0-~]?)"
 )
-_HARMFUL: Final = re.compile(
-    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
-    "\ud800-\udfff]"
+_HARMFUL: Final = (
+    *("\x00\x08", "\x0b\x1f", "\x7f\x9f", "\u061c\u061c", "\u200b\u200f", "\u2028\u202e"),
+    *("\u2060\u206f", "\ufeff\ufeff", "\ufff9\ufffb", "\ud800\udfff"),
 )
+_SPELT_OUT: Final = {
+    code: f"<U+{code:04X}>" for first, last in _HARMFUL for code in range(ord(first), ord(last) + 1)
+}
+_ROOM: Final = 8
 
 BLAME_WORDS: Final = {
     Blame.INTRODUCED: "this change introduced it: the base does not have it",
@@ -32,7 +36,8 @@ def shown(text: str) -> str:
 def printable(text: str) -> str:
     """Return ``text`` without terminal sequences, other invisible characters spelt out."""
     plain = _ESCAPES.sub("", text.replace("\r\n", "\n").replace("\r", "\n"))
-    return _HARMFUL.sub(lambda found: f"<U+{ord(found[0]):04X}>", plain)
+    # By a table: an output of many megabytes may be made of nothing else.
+    return plain.translate(_SPELT_OUT)
 
 
 def tail(output: bytes, limit: int = TAIL_BYTES) -> str:
@@ -40,13 +45,16 @@ def tail(output: bytes, limit: int = TAIL_BYTES) -> str:
 
     Bytes that are no UTF-8 are replaced. What is left out is said in the first line.
     """
-    text = printable(output.decode("utf-8", "replace")).strip("\n")
+    # Terminal sequences and other letters that do not count are short beside this.
+    cut = max(0, len(output) - _ROOM * limit)
+    text = printable(output[cut:].decode("utf-8", "replace")).strip("\n")
     kept = text.encode("utf-8")
-    if len(kept) <= limit:
+    if not cut and len(kept) <= limit:
         return text
-    end = kept[-limit:].decode("utf-8", "ignore")
-    _, newline, lines = end.partition("\n")
-    return f"[... {len(kept) - limit} bytes left out]\n{lines if newline and lines else end}"
+    end = kept[-limit:]
+    _, newline, lines = end.decode("utf-8", "ignore").partition("\n")
+    shown_end = lines if newline and lines else end.decode("utf-8", "ignore")
+    return f"[... {cut + len(kept) - len(end)} bytes left out]\n{shown_end}"
 
 
 def observation(result: GateResult) -> str:

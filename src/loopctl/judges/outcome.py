@@ -106,7 +106,7 @@ def recorded(check: Check, command: str, ended: ExecResult, tree: str) -> CheckR
         exit=ended.returncode,
         ms=ended.duration_ms,
         tree=tree,
-        tail=tail(ended.stdout + ended.stderr),
+        tail=tail(ended.stdout + ended.stderr if ended.stderr else ended.stdout),
     )
 
 

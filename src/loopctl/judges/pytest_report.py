@@ -23,7 +23,9 @@ _OPTION: Final = f"-p {PLUGIN}"
 _ADDOPTS: Final = f"{_OPTION} --continue-on-collection-errors"
 """One file that cannot be imported must not hide how all the others stand."""
 
-_UNLOADED: Final = re.compile(rf"Error importing plugin \"?{PLUGIN}|No module named '{PLUGIN}'")
+_UNLOADED: Final = re.compile(
+    rf"Error importing plugin \"?{PLUGIN}|No module named '{PLUGIN}'".encode()
+)
 _MOST_BYTES: Final = 64 << 20
 
 
@@ -116,7 +118,7 @@ def loading(command: str) -> str:
 
 def is_unloaded(output: bytes) -> bool:
     """Return whether a pytest said that it could not import the plugin."""
-    return _UNLOADED.search(output.decode("utf-8", "replace")) is not None
+    return _UNLOADED.search(output) is not None
 
 
 def _quoted(text: str) -> str:

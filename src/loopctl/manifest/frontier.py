@@ -147,7 +147,7 @@ def _own_reason(status: TaskStatus, task: TaskId) -> str:
     return {
         TaskStatus.BACKLOG: "backlog: set its status to todo",
         TaskStatus.IN_PROGRESS: "in progress",
-        TaskStatus.BLOCKED: f"blocked: by its budget or a policy; loop {task} runs it again",
+        TaskStatus.BLOCKED: f"blocked: loop {task} runs it again",
         TaskStatus.NEEDS_HUMAN: f"needs an answer: loop answer {task}",
         TaskStatus.STUCK: f"stuck: loop {task} runs it again",
     }[status]

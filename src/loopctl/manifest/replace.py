@@ -7,6 +7,8 @@ import stat
 from dataclasses import dataclass
 from pathlib import Path
 
+from loopctl import failpoints
+
 
 @dataclass(frozen=True, slots=True)
 class Seen:
@@ -68,7 +70,9 @@ def replace_file(seen: Seen, content: bytes) -> bool:
             os.fsync(fd)
             if not _is_unchanged(seen):
                 return False
+            failpoints.reach("manifest.before_replace")
             temporary.replace(seen.path)
+            failpoints.reach("manifest.after_replace")
     finally:
         # After the rename there is none; a process that is killed before leaves it to _sweep.
         with contextlib.suppress(FileNotFoundError):

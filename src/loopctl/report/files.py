@@ -13,6 +13,7 @@ from pathlib import Path
 from threading import Lock
 from typing import Final
 
+from loopctl import failpoints
 from loopctl.events import (
     AnyEvent,
     DecisionRaised,
@@ -101,7 +102,9 @@ def replace_file(path: Path, text: str) -> None:
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text)
+        failpoints.reach("report.before_replace")
         Path(name).replace(path)
+        failpoints.reach("report.after_replace")
     except BaseException:
         with suppress(OSError):
             Path(name).unlink()

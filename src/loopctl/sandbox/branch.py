@@ -3,7 +3,7 @@
 import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from loopctl.domain import Sha, TaskId
 from loopctl.errors import GitError, LandingRefusedError, RepositoryError
@@ -58,11 +58,7 @@ class IntegrationBranch:
         Raises:
             LandingRefusedError: Nothing was changed; says why.
         """
-        if place := self._checked_out():
-            raise LandingRefusedError(
-                f"{self.name} is checked out in {place}; switch that checkout to another branch "
-                f"(`git -C {place} switch --detach`) and run the command again"
-            )
+        self._refuse_checked_out()
         tips = self._known_tips()
         if tips.get(self._ref) != old:
             raise self._moved(tips.get(self._ref), old)
@@ -106,14 +102,17 @@ class IntegrationBranch:
 
         Raises:
             RepositoryError: The branch and HEAD have diverged, or its name is none.
-            LandingRefusedError: It cannot be moved up; says why.
+            LandingRefusedError: It is checked out, or cannot be moved up; says why.
         """
         if self._users.run("check-ref-format", self._ref).returncode != 0:
             raise RepositoryError(f"{self.name!r} is no branch name; mend [land] branch")
+        # What would keep every landing from happening is said before any work is done.
+        self._refuse_checked_out()
         tip = self.tip()
-        if tip in {None, head}:
+        if tip is None:
+            self._refuse_obstructed()
+        if tip is None or tip == head:
             return head, ""
-        assert tip is not None  # noqa: S101 - for the type checker: None was returned above
         if not self._objects.has([tip])[tip]:
             self._sync()
         if self._objects.is_ancestor(tip, head):
@@ -148,6 +147,25 @@ class IntegrationBranch:
             )
         except GitError as error:
             raise RepositoryError(f"the branch {branch} could not be made: {error}") from error
+
+    def _refuse_checked_out(self) -> None:
+        if place := self._checked_out():
+            raise LandingRefusedError(
+                f"{self.name} is checked out in {place}; switch that checkout to another branch "
+                f"(`git -C {place} switch --detach`) and run the command again"
+            )
+
+    def _refuse_obstructed(self) -> None:
+        """Make sure that no other branch's name keeps the branch from being made."""
+        above = [str(parent) for parent in PurePosixPath(self._ref).parents][:-3]
+        said = self._users.ask("for-each-ref", "--format=%(refname)", *above, f"{self._ref}/")
+        for ref in said.decode(errors="surrogateescape").splitlines():
+            if ref in above or ref.startswith(f"{self._ref}/"):
+                other = ref.removeprefix("refs/heads/")
+                raise RepositoryError(
+                    f"the branch {other} keeps {self.name} from being made; rename it "
+                    f"(`git branch -m {other} ...`) or set [land] branch"
+                )
 
     def _checked_out(self) -> str:
         """Return a checkout of the user's that the branch's move would pull out from under."""

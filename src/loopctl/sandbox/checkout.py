@@ -43,6 +43,11 @@ def inspect(root: Path, path: str) -> Checkout:
         RepositoryError: It cannot be worked on: says why and what mends it.
         MachineError: git is missing or too old.
     """
+    if "\n" in str(root):
+        raise RepositoryError(
+            f"{str(root)!r} has a line break in its name, which git's own files cannot hold; "
+            "rename the folder"
+        )
     with tempfile.TemporaryDirectory(prefix="loop-") as folder:
         trusted = Path(folder, "gitconfig")
         trusted.write_text(global_config_text(*trusted_folders(root)))

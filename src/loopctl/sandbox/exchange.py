@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from loopctl.domain import Assumption, DecisionDraft, DecisionKind, Option
-from loopctl.sandbox.files import remove_tree, write_if_changed
+from loopctl.sandbox.files import disk_errors, remove_tree, write_if_changed
 from loopctl.steps import (
     Assumed,
     Deferred,
@@ -57,12 +57,13 @@ class OutboxExchange:
 
     def offer(self, observation: str) -> None:
         """Write the observation for the next step and empty the outbox."""
-        self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        remove_tree(self._outbox)
-        self._outbox.mkdir(mode=0o700)
-        if self._observation.is_dir():
-            remove_tree(self._observation)
-        write_if_changed(self._observation, observation.encode(errors="replace"))
+        with disk_errors(f"the exchange folder {self.folder} could not be made"):
+            self.folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            remove_tree(self._outbox)
+            self._outbox.mkdir(mode=0o700)
+            if self._observation.is_dir():
+                remove_tree(self._observation)
+            write_if_changed(self._observation, observation.encode(errors="replace"))
 
     def messages(self) -> Iterator[Message]:
         """Yield what the worker has put in the outbox, in the order of the file names.

@@ -1,7 +1,6 @@
 """Writes and removes the harness's own files; follows no symbolic link."""
 
 import contextlib
-import errno
 import os
 import shutil
 import stat
@@ -10,6 +9,8 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from loopctl import failpoints
+from loopctl.disk import describe
 from loopctl.errors import SandboxError
 
 
@@ -22,7 +23,9 @@ def write_if_changed(path: Path, content: bytes) -> None:
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
+    failpoints.reach("sandbox.before_replace")
     fresh.replace(path)
+    failpoints.reach("sandbox.after_replace")
 
 
 def remove_tree(path: Path) -> None:
@@ -58,11 +61,3 @@ def disk_errors(what: str) -> Iterator[None]:
         yield
     except OSError as error:
         raise SandboxError(f"{what}: {describe(error)}") from error
-
-
-def describe(error: OSError) -> str:
-    """Return what the file system says, plainly."""
-    if error.errno in {errno.ENOSPC, errno.EDQUOT}:
-        return "the disk is full; free some space and run the command again"
-    place = f" ({error.filename})" if error.filename else ""
-    return f"{error.strerror or error}{place}"

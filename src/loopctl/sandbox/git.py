@@ -16,7 +16,7 @@ from pathlib import Path
 from loopctl.domain import ExecResult
 from loopctl.errors import GitError, MachineError
 from loopctl.sandbox import process
-from loopctl.sandbox.files import write_if_changed
+from loopctl.sandbox.files import disk_errors, write_if_changed
 
 OLDEST = (2, 34)
 COMMITTER_EMAIL = "loop@localhost"
@@ -170,7 +170,8 @@ class Git:
             SandboxError: ``cwd`` is gone.
         """
         if self.config is not None and self.git_dir is not None:
-            write_if_changed(self.git_dir / "config", self.config)
+            with disk_errors(f"the configuration of {self.git_dir} cannot be put right"):
+                write_if_changed(self.git_dir / "config", self.config)
         result = process.run(
             [*self._prefix(), *self._pathspecs(args), *args],
             cwd=cwd or Path("/"),
@@ -292,3 +293,11 @@ def in_folder(folder: Path, path: str) -> Callable[[Sequence[str]], str]:
         return result.stdout.decode(errors="surrogateescape")
 
     return run
+
+
+def git_words(error: GitError) -> str:
+    """Return what git said, and that the disk is full where that is what it said."""
+    said = error.args[2].strip() or str(error)
+    if "No space left on device" in said or "Disk quota exceeded" in said:
+        return f"the disk is full; free some space and run the command again ({said})"
+    return str(said)

@@ -5,7 +5,8 @@ with ignored files held as dear as all others.
 """
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -68,17 +69,39 @@ def fast_forward(
     users = users.having(
         *file_settings(users, env), GIT_REFLOG_ACTION="loop land", **_no_filters(users)
     )
+    with _kept_as_it_is(checkout.git_dir / "ORIG_HEAD"):
+        _merge(users, checkout.root, tip, name)
+    return FastForward(checkout.branch.removeprefix("refs/heads/"), old, tip, count)
+
+
+def _merge(users: Git, root: Path, tip: Sha, name: str) -> None:
     result = users.run(
         *("merge", "--ff-only", "--no-stat", "--no-autostash", "--no-verify-signatures"),
         *("--no-overwrite-ignore", "--quiet", tip),
-        cwd=checkout.root,
+        cwd=root,
     )
     if result.returncode != 0:
         said = result.stderr.decode(errors="replace").strip()
         raise LandingRefusedError(
             f"git does not fast-forward to {name}, and nothing was changed: {said}"
         )
-    return FastForward(checkout.branch.removeprefix("refs/heads/"), old, tip, count)
+
+
+@contextmanager
+def _kept_as_it_is(path: Path) -> Iterator[None]:
+    """Put a file of the user's git folder back where what is done inside is refused.
+
+    git writes down where HEAD was before it looks whether it can move it.
+    """
+    content = path.read_bytes() if path.exists() else None
+    try:
+        yield
+    except LandingRefusedError:
+        if content is None:
+            path.unlink(missing_ok=True)
+        else:
+            path.write_bytes(content)
+        raise
 
 
 def file_settings(users: Git, env: Mapping[str, str]) -> tuple[str, ...]:

@@ -24,14 +24,21 @@ class Leftover:
 
 def leftovers(layout: Layout) -> tuple[Leftover, ...]:
     """Return what is left of sandboxes, by name; while nobody works, that is all there is."""
-    places = (layout.worktrees, layout.indexes, layout.exchange, layout.git_dir / "worktrees")
-    names = {path.name for place in places if place.is_dir() for path in place.iterdir()}
+    places = (*layout.per_sandbox, layout.git_dir / "worktrees")
     return tuple(
         Leftover(
             name,
             sum(size_bytes(place / name) for place in places) + size_bytes(layout.scratch(name)),
         )
-        for name in sorted(names)
+        for name in names(layout)
+    )
+
+
+def names(layout: Layout) -> tuple[str, ...]:
+    """Return the names of all sandboxes of which something is there."""
+    places = (*layout.per_sandbox, layout.git_dir / "worktrees")
+    return tuple(
+        sorted({path.name for place in places if place.is_dir() for path in place.iterdir()})
     )
 
 

@@ -3,13 +3,12 @@
 from collections.abc import Mapping
 from pathlib import Path
 
-from loopctl.errors import GitError, RepositoryError
+from loopctl.disk import machine_errors
+from loopctl.errors import GitError, MachineError, RepositoryError
 from loopctl.sandbox.checkout import Checkout
-from loopctl.sandbox.files import disk_errors
-from loopctl.sandbox.git import Git
-from loopctl.sandbox.lock import Presence
+from loopctl.sandbox.git import Git, git_words
+from loopctl.sandbox.lock import Presence, locked
 from loopctl.sandbox.owned import USER_HEAD, Layout, set_up
-from loopctl.sandbox.worktree import git_words
 
 
 class Mirror:
@@ -52,13 +51,17 @@ class Mirror:
 
         Raises:
             RepositoryError: The user's repository cannot be read.
-            SandboxError: ``.local`` cannot be written.
+            MachineError: ``.local`` cannot be written.
         """
         if self._presence is None:
-            with disk_errors(f"{self._layout.root} could not be set up"):
-                self._presence = set_up(
-                    self._layout, self._checkout, self._git, self._share, self._env
-                )
+            what = f"{self._layout.root} could not be set up"
+            with machine_errors(what):
+                try:
+                    self._presence = set_up(
+                        self._layout, self._checkout, self._git, self._share, self._env
+                    )
+                except GitError as error:
+                    raise MachineError(f"{what}: {git_words(error)}") from error
         # A worker may have switched its worktree to a branch, which git would not fetch into.
         args = (
             *("fetch", "--quiet", "--prune", "--no-tags", "--no-write-fetch-head"),
@@ -67,6 +70,11 @@ class Mirror:
             *("+refs/heads/*:refs/heads/*", "+refs/tags/*:refs/tags/*", f"+HEAD:{USER_HEAD}"),
         )
         try:
-            self._own.having("transfer.fsckObjects=false").ask(*args)
+            # Of a worktree that is being added git knows a HEAD for a moment that names no commit.
+            with (
+                machine_errors(f"{self._layout.root} is locked"),
+                locked(self._layout.worktree_lock),
+            ):
+                self._own.having("transfer.fsckObjects=false").ask(*args)
         except GitError as error:
             raise RepositoryError(f"{self.source} could not be read: {git_words(error)}") from error

@@ -22,7 +22,7 @@ from loopctl.sandbox.lock import Presence, locked
 
 USER_HEAD = "refs/user/HEAD"
 _SHA256_DIGITS = 64
-_TEMPORARY = ("marker-*", "carry-*", "wip-*", "pack-*", "*.new", "trash/*")
+_TEMPORARY = ("marker-*", "carry-*", "wip-*", "pack-*", "rescue-*", "*.new", "trash/*")
 
 # Caches that tools leave everywhere: no part of a diff, though a project did not ignore them.
 CACHES = (
@@ -62,9 +62,19 @@ class Layout:
         return self.root / "exchange"
 
     @property
+    def origins(self) -> Path:
+        """One file for each sandbox in which a worker is at work: what it was made from."""
+        return self.root / "origins"
+
+    @property
     def trash(self) -> Path:
         """What is being removed."""
         return self.root / "trash"
+
+    @property
+    def per_sandbox(self) -> tuple[Path, ...]:
+        """The folders in which a sandbox has something under its name."""
+        return (self.worktrees, self.indexes, self.exchange, self.origins)
 
     @property
     def shim(self) -> Path:
@@ -132,8 +142,9 @@ def set_up(
         if not layout.git_dir.exists():
             _clone(layout, checkout, git)
         _configure(layout, checkout, git, share, env)
-        for folder in (layout.worktrees, layout.indexes, layout.exchange, layout.trash):
+        for folder in layout.per_sandbox:
             folder.mkdir(mode=0o700, exist_ok=True)
+        layout.trash.mkdir(mode=0o700, exist_ok=True)
         environment.write_shim(layout.shim)
         if presence.is_alone():
             proctree.end_strays()
@@ -161,6 +172,10 @@ def _sweep(layout: Layout) -> None:
             remove_tree(left)
     for sandbox in layout.exchange.iterdir():
         remove_tree(layout.scratch(sandbox.name))
+    # A rescue needs the files alone. What git itself knows of a worktree may name a commit that is
+    # not there, and would keep every fetch from working.
+    for admin in (layout.git_dir / "worktrees").glob("*"):
+        remove_tree(admin)
 
 
 def _mark(layout: Layout, git: Git) -> None:

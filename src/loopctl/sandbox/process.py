@@ -16,6 +16,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import IO, Self
 
+from loopctl import failpoints
 from loopctl.domain import ExecResult
 from loopctl.errors import CancelledError, SandboxError
 from loopctl.sandbox import proctree
@@ -109,8 +110,10 @@ def run(
     begun = time.monotonic()
     tag = None if is_trusted else proctree.claim()
     try:
+        failpoints.reach("process.before_start")
         with _Streams(stdin, output, merge_stderr=merge_stderr) as streams:
             started = _start(argv, cwd, proctree.tagged(dict(env), tag), streams)
+        failpoints.reach("process.after_start")
     except BaseException:
         proctree.release(tag)
         raise
@@ -122,6 +125,7 @@ def run(
         ended_by = child.watch(begun + timeout_s, cancel)
     finally:
         child.finish(tag)
+    failpoints.reach("process.after_end")
     if ended_by == "cancel":
         raise CancelledError("the run was asked to stop")
     return child.result(begun, timed_out=ended_by == "timeout")

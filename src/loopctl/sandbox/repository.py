@@ -6,15 +6,16 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from loopctl.domain import Change, Sha
-from loopctl.errors import GitError, RepositoryError, SandboxError
+from loopctl.errors import RepositoryError, SandboxError
 from loopctl.ports import Confinement
 from loopctl.records import Carried, Landed, Rescued
+from loopctl.sandbox import proctree
 from loopctl.sandbox.branch import IntegrationBranch
 from loopctl.sandbox.checkout import Checkout, inspect
 from loopctl.sandbox.confine import Unconfined
 from loopctl.sandbox.git import Git
 from loopctl.sandbox.landing import FastForward, fast_forward
-from loopctl.sandbox.leftovers import Leftover, leftovers
+from loopctl.sandbox.leftovers import Leftover, leftovers, names
 from loopctl.sandbox.mirror import Mirror
 from loopctl.sandbox.objects import KEPT, Objects
 from loopctl.sandbox.owned import USER_HEAD, Layout, config_text
@@ -74,6 +75,7 @@ class OwnedRepository:
             layout=self._layout,
             checkout=checkout,
             git=self._own,
+            objects=self._objects,
             share=share,
             env=env,
             confinement=confinement or Unconfined(),
@@ -110,10 +112,19 @@ class OwnedRepository:
         """Return the tree id of a commit."""
         return self._objects.tree_of(commit)
 
-    def open_sandbox(self, name: str, base: Sha, tree: str | None = None) -> Worktree:
+    def open_sandbox(
+        self, name: str, base: Sha, tree: str | None = None, *, rescue_ref: str = ""
+    ) -> Worktree:
         """Return a new worktree of ``base``, its files those of ``tree`` where one is given.
 
-        A worktree of that name left by a crash is removed first.
+        A worktree of that name is removed first, unless it holds what no ref keeps yet.
+
+        Args:
+            name: Unique in the repository.
+            base: A commit.
+            tree: Instead of that of ``base``.
+            rescue_ref: Where the sandbox is a worker's: the ref (below ``refs/loop/``) under which
+                its files are saved when a step is cut short. A number is added where it is taken.
 
         Raises:
             SandboxError: It could not be made; says why.
@@ -122,8 +133,18 @@ class OwnedRepository:
             raise SandboxError(
                 f"{name!r} is no name for a sandbox; use letters, digits, '.', '_' and '-'"
             )
-        sandbox = Worktree(self._around, name, base)
-        sandbox.create(tree or base)
+        sandbox = Worktree(self._around, name, base, rescue_ref)
+        left = sandbox.rescue()
+        if not left.is_complete:
+            raise SandboxError(
+                f"{left.folder} holds what an earlier step has made and what could not be saved "
+                f"({left.why}); move it elsewhere and run the command again"
+            )
+        try:
+            sandbox.create(tree or base)
+        except BaseException:
+            sandbox.close()
+            raise
         return sandbox
 
     def leftovers(self) -> tuple[Leftover, ...]:
@@ -138,29 +159,17 @@ class OwnedRepository:
         Returns:
             One entry for each worktree whose files hold something new.
         """
-        found = [self._rescue(left.name) for left in self.leftovers()]
+        self.sync()
+        left = names(self._layout)
+        if left:
+            # What still runs in them would go on writing.
+            proctree.end_strays()
+        found = []
+        for name in left:
+            sandbox = Worktree(self._around, name, self.head())
+            found.append(sandbox.rescue())
+            sandbox.close()
         return tuple(rescued for rescued in found if rescued != Rescued())
-
-    def _rescue(self, name: str) -> Rescued:
-        sandbox = Worktree(self._around, name, self.head())
-        ref = ""
-        if sandbox.workdir.is_dir() and not name.startswith("gate-"):
-            try:
-                base = Sha((self._layout.admin(name) / "HEAD").read_text().strip())
-                ref = self._saved(name, sandbox.snapshot(), base)
-            except (SandboxError, GitError, OSError) as error:
-                return Rescued(folder=str(sandbox.workdir), why=str(error))
-        sandbox.close()
-        return Rescued(ref)
-
-    def _saved(self, name: str, tree: str, base: Sha) -> str:
-        """Return the ref that keeps a tree from now on; empty where it is kept already."""
-        known = {tree for tree, _ in self._objects.kept_trees().values()}
-        if tree in known or tree == self.tree_of(base):
-            return ""
-        ref = f"{KEPT}{name}/interrupted"
-        self._objects.keep(ref, tree, base, "Files of a step that was cut short")
-        return ref
 
     def keep(self, ref: str, tree: str, base: Sha, message: str) -> Sha:
         """Commit ``tree`` on ``base`` and point ``ref`` (below ``refs/loop/``) at it."""

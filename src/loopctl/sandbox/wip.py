@@ -15,11 +15,10 @@ from pathlib import Path
 from loopctl.domain import ChangeType, Sha
 from loopctl.errors import GitError, LandingRefusedError, RepositoryError, SandboxError
 from loopctl.sandbox.checkout import Checkout
-from loopctl.sandbox.git import Git
+from loopctl.sandbox.git import Git, git_words
 from loopctl.sandbox.landing import file_settings
 from loopctl.sandbox.objects import Objects, copy_objects
 from loopctl.sandbox.survey import refuse_filters
-from loopctl.sandbox.worktree import git_words
 
 _GITLINK = "160000"
 _NOTHING = "000000"

@@ -16,13 +16,16 @@ from pathlib import Path
 from loopctl.domain import ExecResult, Sha
 from loopctl.errors import GitError, SandboxError
 from loopctl.ports import Confinement
+from loopctl.records import Rescued
 from loopctl.sandbox import process
 from loopctl.sandbox.environment import command_environment, write_home
 from loopctl.sandbox.exchange import OutboxExchange
 from loopctl.sandbox.files import disk_errors, remove_tree
-from loopctl.sandbox.git import Git
+from loopctl.sandbox.git import Git, git_words
 from loopctl.sandbox.lock import locked
+from loopctl.sandbox.objects import Objects
 from loopctl.sandbox.owned import Layout
+from loopctl.sandbox.rescue import Origin, forget, rescue
 from loopctl.sandbox.survey import Survey, refuse_filters, survey
 
 _ROUNDS = 3
@@ -34,6 +37,7 @@ class Surroundings:
 
     Attributes:
         git: On the harness's own repository, without files.
+        objects: The same repository.
         share: Folders of the checkout that are linked into worktrees.
         env: The caller's environment.
         cancel: Ends commands when set.
@@ -42,6 +46,7 @@ class Surroundings:
     layout: Layout
     checkout: Path
     git: Git
+    objects: Objects
     share: tuple[str, ...]
     env: Mapping[str, str]
     confinement: Confinement
@@ -49,9 +54,16 @@ class Surroundings:
 
 
 class Worktree:
-    """A sandbox; made by :meth:`open`."""
+    """A sandbox; its folders are made by :meth:`create`.
 
-    def __init__(self, surroundings: Surroundings, name: str, base: Sha) -> None:
+    Args:
+        rescue_ref: Under which its files are saved when a step is cut short; empty where no
+            worker is at work in it.
+    """
+
+    def __init__(
+        self, surroundings: Surroundings, name: str, base: Sha, rescue_ref: str = ""
+    ) -> None:
         self._around = surroundings
         self._name = name
         self._base = base
@@ -61,6 +73,9 @@ class Worktree:
         )
         self._exchange = OutboxExchange(surroundings.layout.exchange / name)
         self._scratch = surroundings.layout.scratch(name)
+        self._rescue_ref = rescue_ref
+        self._is_unsaved = False
+        self._is_rescued = False
 
     @property
     def name(self) -> str:
@@ -84,7 +99,9 @@ class Worktree:
             SandboxError: It could not be made; says why.
         """
         what = f"the worktree {self._name} could not be made"
+        self._is_rescued = False
         with disk_errors(what):
+            forget(self._around.layout, self._name)
             try:
                 self._add()
                 self._git.ask("read-tree", "--reset", "-u", tree)
@@ -93,6 +110,9 @@ class Worktree:
                 raise SandboxError(f"{what}: {git_words(error)}") from error
             self._exchange.offer("")
             self._make_scratch()
+            if self._rescue_ref:
+                origin = Origin(self._base, self._around.objects.tree_of(tree), self._rescue_ref)
+                origin.write(self._around.layout.origins / self._name)
 
     def run(
         self,
@@ -146,27 +166,45 @@ class Worktree:
                     refuse_filters(self._git, self._base)
             except GitError as error:
                 raise self._unsaved(error) from error
+        self._is_unsaved = False
         return tree
+
+    def rescue(self) -> Rescued:
+        """Save the files under a ref of their own, whatever state they are in.
+
+        Where that did not save all of them, :meth:`close` leaves the worktree in its place.
+        """
+        around = self._around
+        found = rescue(around.layout, around.git, around.objects, self._name)
+        self._is_unsaved = not found.is_complete
+        self._is_rescued = True
+        return found
 
     def restore(self, tree: str) -> None:
         """Make the worktree's files those of ``tree``, remaking the worktree where it is gone.
 
         Ignored files stay, unless the worktree is in a state that git cannot deal with.
         """
-        try:
-            self._return_to(tree)
-        except (SandboxError, GitError, OSError):
-            self.create(tree)
+        # What a rescue has renamed leaves folders that git does not see.
+        if not self._is_rescued:
+            with contextlib.suppress(SandboxError, GitError, OSError):
+                self._return_to(tree)
+                return
+        self.create(tree)
 
     def close(self) -> None:
         """Remove the worktree. What was kept under refs stays. Never raises for a missing one."""
+        # The scratch folder first: it is found by the names of the others.
+        for folder in (self._scratch, self._exchange.folder):
+            with contextlib.suppress(OSError):
+                remove_tree(folder)
+        if self._is_unsaved:
+            return
         with contextlib.suppress(OSError):
             with locked(self._around.layout.worktree_lock):
                 left = self._discard()
             remove_tree(left)
-        for folder in (self._exchange.folder, self._scratch):
-            with contextlib.suppress(OSError):
-                remove_tree(folder)
+            forget(self._around.layout, self._name)
 
     def _require(self) -> None:
         if self.workdir.is_symlink() or not self.workdir.is_dir():
@@ -264,11 +302,3 @@ class Worktree:
         self._scratch.mkdir(mode=0o700)
         (self._scratch / "tmp").mkdir(mode=0o700)
         write_home(self._scratch / "home")
-
-
-def git_words(error: GitError) -> str:
-    """Return what git said, and that the disk is full where that is what it said."""
-    said = error.args[2].strip() or str(error)
-    if "No space left on device" in said or "Disk quota exceeded" in said:
-        return f"the disk is full; free some space and run the command again ({said})"
-    return str(said)

@@ -21,7 +21,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final, assert_never
 
-from loopctl.errors import StoreError
+from loopctl import failpoints
+from loopctl.disk import machine_errors
 from loopctl.events import (
     AnyEvent,
     AssumptionRecorded,
@@ -181,18 +182,23 @@ class AuditLog:
         folder: Of the run; made where it is missing. What an earlier invocation has left undone
             is done at once.
 
+    Raises:
+        MachineError: The file cannot be made, read or written.
+
     Attributes:
         notice: What a person should know about the file as it was found; empty for nothing.
     """
 
     def __init__(self, folder: Path) -> None:
-        make_private(folder)
         self._path = folder / FILE_NAME
+        self._what = f"the audit chain {self._path} cannot be written"
         self._lock = threading.Lock()
-        self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         self._pending = b""
         self.notice = ""
-        content = self._path.read_bytes()
+        with machine_errors(self._what):
+            make_private(folder)
+            self._file = os.open(self._path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            content = self._path.read_bytes()
         self._size = content.rfind(b"\n") + 1
         self._chain = self._caught_up(content[: self._size].splitlines(), read_lines(folder))
         self._write()
@@ -201,7 +207,7 @@ class AuditLog:
         """Write the entry of one event, if it has one.
 
         Raises:
-            StoreError: It could not be written; the next call, or the next invocation, does it.
+            MachineError: It cannot be written; the next call, or the next invocation, does it.
         """
         with self._lock:
             self._pending += self._chain.grow(to_line(event))
@@ -233,16 +239,13 @@ class AuditLog:
 
     def _write(self) -> None:
         """Write what is pending behind the last whole line, over what a crash or a full disk tore."""
-        try:
+        if self._pending:
+            failpoints.reach("audit.before_append")
+        with machine_errors(self._what):
             while self._pending:
                 count = os.pwrite(self._file, self._pending, self._size)
                 self._size += count
                 self._pending = self._pending[count:]
+                failpoints.reach("audit.after_append")
             if os.fstat(self._file).st_size != self._size:
                 os.ftruncate(self._file, self._size)
-        except OSError as exc:
-            why = exc.strerror or exc
-            raise StoreError(
-                f"{self._path} cannot be written ({why}); make room, or give this user the right "
-                "to write there, then run `loop resume`"
-            ) from exc

@@ -1,17 +1,22 @@
 """Opens ``.local/loop.db``: one connection for the process, every write one transaction."""
 
 import contextlib
+import errno
 import sqlite3
 import threading
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
+from loopctl import failpoints
+from loopctl.disk import describe
 from loopctl.errors import SchemaTooNewError, StoreError
 
 FILE_NAME: Final = "loop.db"
 SCHEMA_VERSION: Final = 1
 _BUSY_MS: Final = 5000
+_MACHINES: Final = ("SQLITE_FULL", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR")
+"""What SQLite says where the machine is at fault, and not the file."""
 
 
 class Database:
@@ -46,7 +51,9 @@ class Database:
             self._connection.execute("BEGIN IMMEDIATE")
             try:
                 yield self._connection
+                failpoints.reach("database.before_commit")
                 self._connection.execute("COMMIT")
+                failpoints.reach("database.after_commit")
             except BaseException:
                 if self._connection.in_transaction:
                     self._connection.execute("ROLLBACK")
@@ -103,9 +110,17 @@ def _named_errors(path: Path | None = None) -> Iterator[None]:
     try:
         yield
     except sqlite3.DatabaseError as exc:
+        if exc.sqlite_errorname.startswith(_MACHINES):
+            raise StoreError(f"the database{where} cannot be used: {_plainly(exc)}") from exc
         raise StoreError(
             f"the database{where} cannot be used: {exc}; if it is damaged, move it and its -wal "
             "and -shm files away: results on the branch and kept trees are in git"
         ) from exc
     except OSError as exc:
-        raise StoreError(f"the database{where} cannot be opened: {exc.strerror or exc}") from exc
+        raise StoreError(f"the database{where} cannot be opened: {describe(exc)}") from exc
+
+
+def _plainly(error: sqlite3.DatabaseError) -> str:
+    if error.sqlite_errorname.startswith("SQLITE_FULL"):
+        return describe(OSError(errno.ENOSPC, ""))
+    return f"{error}; see to it that its folder can be written, and that the disk is not full"

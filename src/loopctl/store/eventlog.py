@@ -7,7 +7,9 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Final
 
+from loopctl import failpoints
 from loopctl.clock import Clock, stamp
+from loopctl.disk import machine_errors
 from loopctl.events import AnyEvent, dump, parse
 
 FILE_NAME: Final = "events.jsonl"
@@ -20,6 +22,9 @@ class JsonLinesEventLog:
         folder: Of the run; made with mode 0700 where it is missing.
         run_id: Put into every event.
         listeners: Called with each event, in order, after it is written.
+
+    Raises:
+        MachineError: The file cannot be made.
     """
 
     def __init__(
@@ -29,17 +34,23 @@ class JsonLinesEventLog:
         clock: Clock,
         listeners: Sequence[Callable[[AnyEvent], None]] = (),
     ) -> None:
-        make_private(folder)
         self._path = folder / FILE_NAME
+        self._what = f"the events in {self._path} cannot be written"
         self._run_id = run_id
         self._clock = clock
         self._listeners = tuple(listeners)
         self._lock = threading.RLock()
-        self._seq = _mend(self._path)
-        self._file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+        with machine_errors(self._what):
+            make_private(folder)
+            self._seq = _mend(self._path)
+            self._file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 
     def append(self, event: AnyEvent) -> AnyEvent:
-        """Return the event as written, numbered and stamped; listeners are called after that."""
+        """Return the event as written, numbered and stamped; listeners are called after that.
+
+        Raises:
+            MachineError: It cannot be written (a full disk); the file is as before.
+        """
         with self._lock:
             written = event.model_copy(
                 update={
@@ -48,7 +59,10 @@ class JsonLinesEventLog:
                     "run": self._run_id,
                 }
             )
-            _write_all(self._file, to_line(written))
+            failpoints.reach("events.before_append")
+            with machine_errors(self._what):
+                _write_all(self._file, to_line(written))
+            failpoints.reach("events.after_append")
             self._seq += 1
             for listener in self._listeners:
                 listener(written)
@@ -129,6 +143,12 @@ def _mend(path: Path) -> int:
 
 
 def _write_all(file: int, data: bytes) -> None:
+    before = os.fstat(file).st_size
     view = memoryview(data)
-    while view:
-        view = view[os.write(file, view) :]
+    try:
+        while view:
+            view = view[os.write(file, view) :]
+    except OSError:
+        # Half a line would tear the next one.
+        os.ftruncate(file, before)
+        raise

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
+from loopctl.disk import machine_errors
 from loopctl.errors import LeaseHeldError
 
 FILE_NAME: Final = "lease.json"
@@ -26,19 +27,23 @@ class Lease:
     def name_run(self, run_id: str) -> None:
         """Tell others which run this process drives now."""
         text = json.dumps({"pid": os.getpid(), "run": run_id}).encode()
-        # Whoever reads in between finds the old words or the new ones, at most with spaces behind.
-        os.pwrite(self._file, text.ljust(os.fstat(self._file).st_size), 0)
-        os.ftruncate(self._file, len(text))
+        with machine_errors(f"the lease {FILE_NAME} cannot be written"):
+            # Whoever reads in between finds the old words or the new ones, with spaces at most.
+            os.pwrite(self._file, text.ljust(os.fstat(self._file).st_size), 0)
+            os.ftruncate(self._file, len(text))
 
 
 @contextlib.contextmanager
 def hold(local: Path) -> Iterator[Lease]:
-    """Hold the repository's lease.
+    """Hold the repository's lease; ``local`` is made where it is missing.
 
     Raises:
+        MachineError: ``local`` cannot be written.
         LeaseHeldError: Another process has it; names it.
     """
-    file = os.open(local / FILE_NAME, os.O_RDWR | os.O_CREAT, 0o600)
+    with machine_errors(f"{local} cannot be written"):
+        local.mkdir(mode=0o700, exist_ok=True)
+        file = os.open(local / FILE_NAME, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         _lock(file)
         lease = Lease(file)
@@ -66,7 +71,7 @@ def owner(local: Path) -> tuple[int, str] | None:
     """Return pid and run of the process that holds the lease; ``None`` when nobody does."""
     try:
         file = os.open(local / FILE_NAME, os.O_RDONLY)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return None
     try:
         fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)

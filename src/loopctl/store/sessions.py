@@ -32,6 +32,13 @@ class SqliteSessions:
         )
         return _record(rows[0])
 
+    def last_run(self, task: TaskId) -> str | None:
+        """Return the run that was the last to open a session of a task."""
+        rows = self._database.rows(
+            "SELECT run_id FROM sessions WHERE task = ? ORDER BY rowid DESC LIMIT 1", (task,)
+        )
+        return str(rows[0]["run_id"]) if rows else None
+
     def save_checkpoint(self, session_id: str, iteration: int, checkpoint: plan.Checkpoint) -> None:
         """Save one iteration; the same again is a no-op.
 

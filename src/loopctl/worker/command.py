@@ -30,6 +30,8 @@ _TAIL_BYTES: Final = 4096
 class CommandWorker:
     """The port ``Worker`` for ``worker = "command"``; needs no model."""
 
+    makes_plans = False
+
     def execute_step(self, request: StepRequest, sandbox: Sandbox) -> Iterator[StepEvent]:
         """Yield what the command said, its messages, and its progress last.
 

@@ -60,13 +60,15 @@ class Bench:
 
     def manifest(self, *ids: str) -> None:
         """Write tasks that each wait for their gate, then make one file."""
-        tasks = [
-            f'[[task]]\nid = "{one}"\ntitle = "Make {one}"\nworker = "command"\n'
-            f"command = '''{self.command(one)}'''\nverify_cmd = \"test -e {one}.txt\"\n"
-            for one in ids
-        ]
         (self.root / "tasks").mkdir(exist_ok=True)
-        (self.root / "tasks" / "ACTIVE.toml").write_text("schema = 1\n" + "".join(tasks))
+        text = "schema = 1\n" + "".join(map(self.task, ids))
+        (self.root / "tasks" / "ACTIVE.toml").write_text(text)
+
+    def task(self, task: str) -> str:
+        return (
+            f'[[task]]\nid = "{task}"\ntitle = "Make {task}"\nworker = "command"\n'
+            f"command = '''{self.command(task)}'''\nverify_cmd = \"test -e {task}.txt\"\n"
+        )
 
     def command(self, task: str) -> str:
         begun, gate = self.gates / f"{task}.begun", self.gates / task

@@ -59,9 +59,9 @@ def works(users: Any) -> None:
     users.git(f"--git-dir={git_dir}", "fsck", "--strict")
     users.git("fsck", "--strict")
     local = users.root / ".local"
-    known = {".git", "git", "worktrees", "indexes", "exchange", "trash", "shim", "gitconfig"}
-    locks = {"setup.lock", "worktrees.lock", "presence.lock"}
-    assert {path.name for path in local.iterdir()} <= known | locks
+    known = {".git", "git", "worktrees", "indexes", "exchange", "origins", "trash", "shim"}
+    others = {"gitconfig", "setup.lock", "worktrees.lock", "presence.lock"}
+    assert {path.name for path in local.iterdir()} <= known | others
     assert list(Path(users.env["TMPDIR"]).iterdir()) == []
     assert list((local / "trash").iterdir()) == []
     assert [p for p in local.rglob("*.lock") if p.parent != local] == []
@@ -137,6 +137,18 @@ def test_half_a_worktree_is_discarded(users: Any, repo: Any) -> None:
     (local / "git" / "worktrees" / "T1" / "locked").write_text("initializing")
     (local / "worktrees" / "T1").mkdir()
     (local / "worktrees" / "T1" / "half").write_text("x")
+    works(users)
+
+
+@pytest.mark.parametrize("head", ["0" * 40, "1" * 40, "", "ref: refs/heads/../x", "no head"])
+def test_a_worktree_whose_head_names_nothing_does_not_keep_the_next_from_working(
+    users: Any, head: str
+) -> None:
+    repo = users.owned()
+    repo.sync()
+    repo.open_sandbox("T1", repo.head())
+    del repo
+    (users.root / ".local" / "git" / "worktrees" / "T1" / "HEAD").write_text(f"{head}\n")
     works(users)
 
 

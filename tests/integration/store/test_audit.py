@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from loopctl.domain import Axis, DecisionKind, RunStatus, Scope, TaskStatus
-from loopctl.errors import StoreError
+from loopctl.errors import MachineError
 from loopctl.events import (
     AnyEvent,
     DecisionAnswered,
@@ -328,7 +328,7 @@ def test_an_entry_that_the_disk_refused_comes_with_the_next(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(os, "pwrite", full)
-    with pytest.raises(StoreError, match=r"audit\.jsonl cannot be written \(No space left"):
+    with pytest.raises(MachineError, match=r"audit\.jsonl cannot be written: the disk is full"):
         log.append(STORY[2])
     monkeypatch.setattr(os, "pwrite", pwrite)
     log.append(STORY[3])

@@ -271,3 +271,66 @@ def test_answered_task_gets_the_words_of_the_human(rig: Any, bench: Any) -> None
     one.drive(ByTask(A=listen))
     assert heard == ["green"]
     assert one.statuses() == {"A": TaskStatus.DONE}
+
+
+def test_rejected_answer_is_no_answer_and_the_wait_says_how_to_go_on(rig: Any) -> None:
+    from loopctl.domain import REJECTED, Limits
+
+    one = rig(manifest("A", "B"))
+    one.drive(ByTask(A=(Deferred(DRAFT),)))
+    one.decisions.answer_decision("A.1", REJECTED, "now", Limits())
+    driver = one.drive(ByTask())
+    assert [wait.reason for wait in driver.waits()] == [
+        "its question was rejected: loop A runs it again"
+    ]
+    heard: list[Any] = []
+
+    def listen(request: Any) -> Any:
+        heard.append(request.answer)
+        return DONE
+
+    one.path.write_text(one.path.read_text().replace("needs-human", "todo"))
+    one.drive(ByTask(A=listen))
+    assert heard == [None]
+
+
+def test_task_that_landed_stays_done_where_an_older_manifest_is_put_back(rig: Any) -> None:
+    one = rig(manifest("A", "B"))
+    older = one.path.read_text()
+
+    def stash(_request: Any) -> Any:
+        assert one.statuses()["A"] is TaskStatus.DONE
+        one.path.write_text(older)
+        return DONE
+
+    worker = ByTask(B=stash)
+    one.drive(worker)
+    assert worker.order == ["A", "B"]
+    assert one.statuses() == {"A": TaskStatus.DONE, "B": TaskStatus.DONE}
+
+
+def test_lost_race_for_the_head_costs_no_step(rig: Any, bench: Any) -> None:
+    fails = CheckResult(Check.APPLY, Verdict.FAIL, Blame.INTRODUCED, reason="conflict")
+    one = rig(manifest("A").replace("deps", "budget = { loops = 1 }\ndeps"))
+    bench.gate.scripted = [CheckResult(Check.VERIFY, Verdict.PASS), fails]
+    moved = bench.repository.commit("moved", Sha("c1"), "moved by someone")
+
+    class Elsewhere(Landing):
+        def __init__(self, *args: Any) -> None:
+            super().__init__(*args)
+            self._head = moved
+
+    context = bench.context(ByTask())
+    bench.sessions.open_session("r1", "A", "main", Sha("c1"))
+    driver = Driver(
+        context,
+        Board(one.file, one.file.load(), bench.log.emit),
+        Elsewhere(bench.tools(), "r1", "b", Sha("c1"), None),
+        one.decisions,
+        make_frontier=Frontier,
+        workable=lambda _task: None,
+        cancel=one.cancel,
+        report_fault=lambda _fault: "",
+    )
+    driver.drive()
+    assert one.statuses() == {"A": TaskStatus.DONE}

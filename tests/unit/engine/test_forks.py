@@ -2,8 +2,18 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from loopctl.domain import Axis, DecisionDraft, DecisionKind, Limits, Option, Task
+from loopctl.domain import (
+    Axis,
+    Decision,
+    DecisionDraft,
+    DecisionKind,
+    Limits,
+    Option,
+    Sha,
+    Task,
+)
 from loopctl.engine import forks
+from loopctl.engine.taskrun import Start
 from loopctl.plan import Budget
 from loopctl.settings import SandboxSettings
 from loopctl.steps import Deferred, OutputTail, StepEvent, TodoDone
@@ -57,10 +67,40 @@ def test_no_passing_candidate_is_a_stall_not_a_landing(bench: Any, task: MakeTas
     assert [event.winner for event in bench.of("fork_resolved")] == [None]
 
 
-def test_no_passing_candidate_but_one_that_asks_is_a_decision(bench: Any, task: MakeTask) -> None:
-    draft = DecisionDraft(DecisionKind.EXTERNAL, "Which?")
-    ended = bench.run(ByOption((Deferred(draft),)), task(options=options("x", "y")))
-    assert (ended.stop.axis, ended.drafts) == (Axis.DEFER, (draft,))
+def test_every_candidate_that_asks_is_heard_and_only_it_gets_its_answer(
+    bench: Any, task: MakeTask
+) -> None:
+    class Asking(ByOption):
+        def execute_step(self, request: Any, sandbox: Any) -> Any:
+            if request.answer is None:
+                how = f"How {request.option.prompt}?"
+                self.events = (Deferred(DecisionDraft(DecisionKind.EXTERNAL, how)),)
+            else:
+                self.events = (OutputTail(0, "ok"), TodoDone())
+            yield from super().execute_step(request, sandbox)
+
+    settings = bench.settings.sandbox.model_copy(update={"beam_width": 1})
+    bench.settings = bench.settings.model_copy(update={"sandbox": settings})
+    hands = Asking()
+    ended = bench.run(hands, task(options=options("x", "y")))
+    assert ended.stop.axis is Axis.DEFER
+    questions = [draft.question for draft in ended.drafts]
+    assert questions == ["(option o0) How x?", "(option o1) How y?"]
+    answered = Decision("T1.1", "T1", "r1", DecisionKind.EXTERNAL, questions[1], answer="so")
+    bench.gate.passing = frozenset({"x", "y"})
+    hands.requests.clear()
+    bench.run(hands, task(options=options("x", "y")), Start(Sha("c1"), answers=(answered,)))
+    heard = {request.option.name: request.answer for request in hands.requests if request.option}
+    assert heard == {"o0": None, "o1": "so"}
+
+
+def test_candidate_that_is_stuck_stays_so_when_another_goes_on(bench: Any, task: MakeTask) -> None:
+    hands = ByOption((OutputTail(1, "red"),))
+    one = task(options=options("x", "y"))
+    bench.run(hands, one)
+    steps = len(hands.requests)
+    bench.run(hands, one)
+    assert len(hands.requests) == steps
 
 
 def test_never_more_worktrees_than_the_beam_is_wide(bench: Any, task: MakeTask) -> None:

@@ -16,8 +16,9 @@ from loopctl.domain import (
     Task,
 )
 from loopctl.engine.taskrun import Start
-from loopctl.errors import CancelledError
+from loopctl.errors import CancelledError, SandboxError
 from loopctl.plan import PlanStatus, TodoStatus
+from loopctl.records import Rescued
 from loopctl.steps import (
     Deferred,
     ForkRaised,
@@ -220,6 +221,49 @@ def test_step_that_destroys_its_worktree_is_put_back_and_told(
     assert ended.is_passed
     assert "the worktree is gone" in hands.requests[1].observation
     assert "put back" in hands.requests[1].observation
+
+
+def test_files_that_cannot_even_be_rescued_stay_and_a_human_is_asked(
+    bench: Any, task: MakeTask, worker: MakeWorker
+) -> None:
+    trees = []
+
+    class Vandal(ScriptedWorker):
+        def execute_step(self, request: Any, sandbox: Any) -> Any:
+            yield from super().execute_step(request, sandbox)
+            sandbox.is_broken = True
+            sandbox.rescued = Rescued(folder="/the/worktree", why="the disk is full")
+            trees.append(sandbox)
+
+    ended = bench.run(Vandal([ScriptedStep(tree="work", events=DONE)]), task())
+    assert ended.stop == StopReason(Axis.DEFER, "environment")
+    assert "/the/worktree" in ended.drafts[0].question
+    assert [sandbox.tree for sandbox in trees] == ["work", "work"]
+    assert ended.plan.budget.loops_used == 0
+    [first, _] = bench.of("noticed")
+    assert (first.task, first.level) == ("T1", "warning")
+    assert "the disk is full" in first.text
+
+
+@pytest.mark.parametrize("fault", [CancelledError("stop"), SandboxError("gone"), ValueError("bug")])
+def test_a_step_that_is_cut_short_is_rescued_before_its_worktree_goes(
+    bench: Any, task: MakeTask, fault: Exception
+) -> None:
+    opened = []
+
+    class CutShort(ScriptedWorker):
+        def execute_step(self, request: Any, sandbox: Any) -> Any:
+            assert request.loop_iteration == 1
+            assert sandbox.name in bench.repository.open
+            sandbox.rescued = Rescued("refs/loop/r1/T1/main+interrupted")
+            opened.append(sandbox)
+            raise fault
+
+    with pytest.raises(type(fault)):
+        bench.run(CutShort([]), task())
+    assert [sandbox.rescues for sandbox in opened] == [1]
+    assert bench.repository.open == set()
+    assert bench.of("noticed")[0].text.endswith("kept as refs/loop/r1/T1/main+interrupted")
 
 
 def test_every_step_is_kept_and_saved_before_the_next(

@@ -137,7 +137,7 @@ def test_every_task_left_says_the_one_thing_it_waits_for() -> None:
         "later": "backlog: set its status to todo",
         "asks": "needs an answer: loop answer asks",
         "stuck": "stuck: loop stuck runs it again",
-        "blocked": "blocked: by its budget or a policy; loop blocked runs it again",
+        "blocked": "blocked: loop blocked runs it again",
         "a": "waits for asks (needs-human)",
         "b": "waits for gone (abandoned, which is not done): drop it from deps or redo it",
         "c": "waits for a (todo)",
