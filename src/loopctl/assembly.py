@@ -113,6 +113,7 @@ class Drive(AbstractContextManager["Drive"]):
         report_fault: Callable[[BaseException], str],
     ) -> None:
         clock: Clock = SystemClock()
+        stores.ledger.purge(clock.now())
         folder = place.run_folder(record.id)
         self._closing = ExitStack()
         audit = AuditLog(folder)
@@ -133,6 +134,7 @@ class Drive(AbstractContextManager["Drive"]):
             gate=gate,
             repository=repository,
             sessions=stores.sessions,
+            calls=stores.call_decisions,
             brain=self.brain,
             clock=clock,
             emit=self.log.append,

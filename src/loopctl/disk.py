@@ -8,6 +8,7 @@ from typing import Final
 from loopctl.errors import MachineError
 
 _FULL: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
+_LONGEST_NAME: Final = 300
 _MACHINES: Final = frozenset(
     {
         *_FULL,
@@ -28,7 +29,10 @@ def describe(error: BaseException) -> str:
         return str(error)
     if error.errno in _FULL:
         return "the disk is full; free some space and run the command again"
-    place = f" ({error.filename})" if error.filename else ""
+    name = str(error.filename or "")
+    if len(name) > _LONGEST_NAME:
+        name = f"{name[: _LONGEST_NAME // 2]}...{name[-_LONGEST_NAME // 2 :]}"
+    place = f" ({name})" if name else ""
     return f"{error.strerror or error}{place}"
 
 

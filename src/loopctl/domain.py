@@ -18,8 +18,11 @@ GOAL: Final = "@goal"
 """Stands for a task in the goal's own decisions; no task can be called that."""
 
 
+APPROVED: Final = "approve"
+"""The one answer that lets a pending action happen."""
+
 REJECTED: Final = "reject"
-"""The answer that leaves a task as it is."""
+"""The answer that leaves a task as it is; a call that waits for approval is refused by it."""
 
 
 class TaskStatus(StrEnum):
@@ -208,6 +211,8 @@ class DecisionDraft:
     best_guess: str = ""
     options: tuple[str, ...] = ()
     reason: str = ""
+    call_key: str = ""
+    """The tool call that it is about; empty where it is about none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -219,6 +224,7 @@ class Decision:
         run_id: The run that raised it and that an answer continues.
         answer: ``None`` while it is open.
         raised: The caps of the task that the answer raises.
+        call_key: The tool call that it is about; empty where it is about none.
     """
 
     id: str
@@ -232,6 +238,16 @@ class Decision:
     answer: str | None = None
     answered_at: str | None = None
     raised: Limits = Limits()
+    call_key: str = ""
+
+    @property
+    def is_going_on(self) -> bool:
+        """It is answered, and the answer lets the task go on.
+
+        A rejection does not, but for one that refuses a call: the task goes on without it.
+        """
+        refuses_call = self.kind is DecisionKind.APPROVAL and bool(self.call_key)
+        return self.answer is not None and (self.answer != REJECTED or refuses_call)
 
 
 @dataclass(frozen=True, slots=True)

@@ -152,6 +152,38 @@ class CheckpointConflictError(LoopctlError):
         return f"checkpoint {iteration} of session {session_id} exists with other contents"
 
 
+class LedgerConflictError(LoopctlError):
+    """A call does not fit what the ledger has under its key: two owners, or a bug (P1).
+
+    Args:
+        key: Of the call.
+        reason: What does not fit.
+    """
+
+    def __init__(self, key: str, reason: str) -> None:
+        super().__init__(key, reason)
+
+    def __str__(self) -> str:
+        key, reason = self.args
+        return f"call {key[:12]}: {reason}; it was not run"
+
+
+class CallInFlightError(LoopctlError):
+    """Another thread or process that is still there is at the same call now.
+
+    Args:
+        key: Of the call.
+        since: When it was begun.
+    """
+
+    def __init__(self, key: str, since: str) -> None:
+        super().__init__(key, since)
+
+    def __str__(self) -> str:
+        key, since = self.args
+        return f"call {key[:12]} is under way elsewhere since {since}; it was not run again"
+
+
 class SchemaTooNewError(LoopctlError):
     """A stored blob was written by a newer version of ``loop``."""
 

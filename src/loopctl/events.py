@@ -183,6 +183,41 @@ class AssumptionRecorded(Event):
     decision: str = ""
 
 
+class CallFinished(Event):
+    """A tool call that leaves the sandbox was made, and its result is in the ledger.
+
+    Attributes:
+        key: By which the ledger and the tool know it.
+        is_error: The tool has failed.
+    """
+
+    type: Literal["call_finished"] = "call_finished"
+    candidate: str
+    iteration: int
+    ordinal: int
+    tool: str
+    key: str
+    is_error: bool = False
+    ms: int = 0
+
+
+class CallReplayed(Event):
+    """A tool call that was made before was answered without making it again.
+
+    Attributes:
+        key: By which the ledger and the tool know it.
+        source: Where its result was found.
+    """
+
+    type: Literal["call_replayed"] = "call_replayed"
+    candidate: str
+    iteration: int
+    ordinal: int
+    tool: str
+    key: str
+    source: Literal["ledger", "probe"]
+
+
 class GateFinished(Event):
     """The gate has judged a candidate's tree."""
 
@@ -311,6 +346,8 @@ AnyEvent = Annotated[
     | TodoReopened
     | MessageRejected
     | AssumptionRecorded
+    | CallFinished
+    | CallReplayed
     | GateFinished
     | CandidateEnded
     | ForkResolved

@@ -6,11 +6,15 @@ A checkpoint is bytes behind a 4-byte big-endian schema version:
 * version 1: JSON without a plan; decodes to one active todo whose text is the goal;
 * anything newer is refused with :class:`~loopctl.errors.SchemaTooNewError`.
 
+A step that is interrupted in its middle has a checkpoint of its own, an :class:`Interrupt`, under
+a number that no iteration can have (:func:`interrupt_key`).
+
 No keys and no raw transcripts are ever put in here.
 
 Source: the loop's low-level design, "State model" (§4); versions from its checkpoint store.
 """
 
+import base64
 import json
 import struct
 from collections.abc import Mapping
@@ -18,11 +22,22 @@ from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final
 
-from loopctl.domain import Axis, StopReason
+from loopctl.calls import ToolCall
+from loopctl.domain import Axis, DecisionKind, StopReason
 from loopctl.errors import SchemaTooNewError
 
 SCHEMA_VERSION: Final = 2
 _HEADER: Final = struct.Struct(">I")
+
+_ITERATION_BITS: Final = 32
+_ORDINAL_BITS: Final = 30
+
+ITERATION_LIMIT: Final = 1 << _ITERATION_BITS
+"""Every iteration is below it."""
+
+INTERRUPT_FLAG: Final = 1 << (_ITERATION_BITS + _ORDINAL_BITS)
+"""Set in the key of every interrupt checkpoint and of no other; the highest bit but the sign of
+the 64 that SQLite has."""
 
 
 class TodoStatus(StrEnum):
@@ -192,10 +207,85 @@ class Checkpoint:
     context: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class CallDone:
+    """A call of an interrupted step that has its result and must not be made again."""
+
+    call_id: int
+    tool: str
+    content: str
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Interrupt:
+    """A step that waits for a person in its middle, and all from which it goes on.
+
+    Attributes:
+        kind: What the person decides: ``approval`` or ``outcome``.
+        call: The call that waits.
+        checkpoint: The plan with what was spent so far; the tree at the interrupt, or the one
+            before the step where ``blob`` is empty.
+        blob: What the worker gave; empty where it takes the whole step again.
+        done: The calls of the step that are finished.
+        first_call: The ordinal of the step's first call.
+        closed: The summary with which the step has closed the active todo, if it has.
+        reason: Why a person is asked, one line.
+        since: When the call was begun before; empty for an approval.
+    """
+
+    kind: DecisionKind
+    call: ToolCall
+    checkpoint: Checkpoint
+    blob: bytes = b""
+    done: tuple[CallDone, ...] = ()
+    closed: str | None = None
+    first_call: int = 0
+    reason: str = ""
+    since: str = ""
+
+
+def interrupt_key(iteration: int, ordinal: int) -> int:
+    """Return the number under which a step's interrupt checkpoint is saved.
+
+    Args:
+        iteration: Of the step that is interrupted.
+        ordinal: From 0: which interrupt of that step.
+
+    Raises:
+        ValueError: One of them is out of range.
+    """
+    check_iteration(iteration)
+    if not 0 <= ordinal < 1 << _ORDINAL_BITS:
+        raise ValueError(f"interrupt {ordinal} of a step is out of range")
+    return INTERRUPT_FLAG | ordinal << _ITERATION_BITS | iteration
+
+
+def next_key(key: int) -> int:
+    """Return the number of the same step's next interrupt."""
+    iteration = key % ITERATION_LIMIT
+    return interrupt_key(iteration, ((key ^ INTERRUPT_FLAG) >> _ITERATION_BITS) + 1)
+
+
+def check_iteration(iteration: int) -> None:
+    """Refuse a number that an interrupt checkpoint could have.
+
+    Raises:
+        ValueError: It is negative, or not below ``ITERATION_LIMIT``.
+    """
+    if not 0 <= iteration < ITERATION_LIMIT:
+        raise ValueError(f"iteration {iteration} is out of range")
+
+
 def encode(checkpoint: Checkpoint) -> bytes:
     """Return the checkpoint as bytes of the current schema; equal values give equal bytes."""
-    body = json.dumps(asdict(checkpoint), ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-    return _HEADER.pack(SCHEMA_VERSION) + body.encode("utf-8", "surrogatepass")
+    return _pack(asdict(checkpoint))
+
+
+def encode_interrupt(interrupt: Interrupt) -> bytes:
+    """Return the interrupt as bytes of the current schema; equal values give equal bytes."""
+    body = asdict(interrupt) | {"blob": base64.b64encode(interrupt.blob).decode()}
+    return _pack({"interrupt": body})
 
 
 def decode(blob: bytes) -> Checkpoint:
@@ -205,6 +295,36 @@ def decode(blob: bytes) -> Checkpoint:
         SchemaTooNewError: A newer version of ``loop`` wrote it.
         ValueError: It is no checkpoint.
     """
+    version, body = _unpack(blob)
+    return _from_v1(body) if version == 1 else _from_v2(body)
+
+
+def decode_interrupt(blob: bytes) -> Interrupt:
+    """Return the interrupt that ``blob`` holds.
+
+    Raises:
+        SchemaTooNewError: A newer version of ``loop`` wrote it.
+        ValueError: It is no interrupt.
+    """
+    _, body = _unpack(blob)
+    try:
+        raw = dict(body["interrupt"])
+        raw["kind"] = DecisionKind(raw["kind"])
+        raw["call"] = ToolCall(**raw["call"])
+        raw["checkpoint"] = _from_v2(raw["checkpoint"])
+        raw["blob"] = base64.b64decode(raw["blob"], validate=True)
+        raw["done"] = tuple(CallDone(**done) for done in raw["done"])
+        return Interrupt(**raw)
+    except (TypeError, KeyError) as exc:
+        raise ValueError(f"an interrupt has other fields: {exc}") from exc
+
+
+def _pack(body: Mapping[str, Any]) -> bytes:
+    text = json.dumps(body, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
+    return _HEADER.pack(SCHEMA_VERSION) + text.encode("utf-8", "surrogatepass")
+
+
+def _unpack(blob: bytes) -> tuple[int, Mapping[str, Any]]:
     if len(blob) < _HEADER.size:
         raise ValueError("a checkpoint begins with a 4-byte schema version")
     (version,) = _HEADER.unpack_from(blob)
@@ -213,7 +333,7 @@ def decode(blob: bytes) -> Checkpoint:
     body = json.loads(blob[_HEADER.size :].decode("utf-8", "surrogatepass"))
     if not isinstance(body, dict) or version < 1:
         raise ValueError("a checkpoint holds one JSON object")
-    return _from_v1(body) if version == 1 else _from_v2(body)
+    return version, body
 
 
 def _from_v1(body: Mapping[str, Any]) -> Checkpoint:

@@ -1,6 +1,7 @@
 """Every protocol of the house: read this file first.
 
 The engine knows these and nothing behind them; concrete classes meet in ``bootstrap.py`` alone.
+Those of tool calls and their ledger are in ``toolports.py``.
 Results are values; broken machinery is an exception of ``errors.py``.
 """
 
@@ -10,27 +11,20 @@ from typing import TYPE_CHECKING, Protocol
 
 from loopctl.domain import (
     Change,
-    Decision,
-    DecisionDraft,
     ExecResult,
-    Limits,
     Manifest,
-    RunStatus,
     Sha,
     Task,
     TaskId,
     TaskStatus,
     Wait,
 )
-from loopctl.plan import Checkpoint
 from loopctl.records import (
     Candidate,
     Capsule,
     Carried,
     Landed,
     Rescued,
-    RunRecord,
-    SessionRecord,
 )
 from loopctl.steps import Message, StepEvent, StepRequest
 from loopctl.verdict import CheckResult, GateResult
@@ -116,6 +110,14 @@ class Sandbox(Protocol):
         """
         ...
 
+    def left_out(self) -> str:
+        """Return in words what the last snapshot left out; empty where that is nothing.
+
+        Ignored files that were written, and files in the folder of a submodule, some by name.
+        Caches and shared folders do not count. Never raises.
+        """
+        ...
+
     def restore(self, tree: str) -> None:
         """Make the worktree's files those of ``tree``, remaking the worktree where it is gone."""
         ...
@@ -195,14 +197,9 @@ class Repository(Protocol):
     ) -> Sandbox:
         """Return a new worktree of ``base``, its files those of ``tree`` where one is given.
 
-        A worktree of that name is removed first, unless it holds what no ref keeps yet.
-
-        Args:
-            name: Unique in the repository.
-            base: A commit.
-            tree: Instead of that of ``base``.
-            rescue_ref: Where the sandbox is a worker's: the ref (below ``refs/loop/``) under which
-                its files are saved when a step is cut short. A number is added where it is taken.
+        A worktree of that name is removed first, unless it holds what no ref keeps yet. A worker's
+        has a ``rescue_ref`` (below ``refs/loop/``), under which its files are saved when a step is
+        cut short; a number is added where it is taken.
 
         Raises:
             SandboxError: It could not be made; says why.
@@ -267,18 +264,6 @@ class Gate(Protocol):
         ...
 
 
-class VerdictCache(Protocol):
-    """Remembers verdicts on trees, so that a base is judged once."""
-
-    def get(self, tree: str, check: str, command: str) -> CheckResult | None:
-        """Return what was found before."""
-        ...
-
-    def put(self, tree: str, check: str, command: str, result: CheckResult) -> None:
-        """Remember a verdict; one whose blame is ``environment`` or ``flaky`` is not kept."""
-        ...
-
-
 class ManifestFile(Protocol):
     """``tasks/ACTIVE.toml``: read often, written back one status at a time."""
 
@@ -326,77 +311,17 @@ class Frontier(Protocol):
         ...
 
 
-class RunStore(Protocol):
-    """Runs, in ``.local/loop.db``. Every write here and below is one transaction."""
-
-    def create_run(self, record: RunRecord) -> None:
-        """Remember a new run."""
-        ...
-
-    def set_run_status(self, run_id: str, status: RunStatus, ended: str | None) -> None:
-        """Remember how a run stands."""
-        ...
-
-    def run(self, run_id: str) -> RunRecord | None:
-        """Return one run."""
-        ...
-
-    def runs(self) -> tuple[RunRecord, ...]:
-        """Return all runs, the newest first."""
-        ...
-
-
-class SessionStore(Protocol):
-    """Sessions and their checkpoints."""
-
-    def open_session(self, run_id: str, task: TaskId, candidate: str, base: Sha) -> SessionRecord:
-        """Return the session of that candidate, made now or earlier, with its last checkpoint."""
-        ...
-
-    def last_run(self, task: TaskId) -> str | None:
-        """Return the run that was the last to open a session of a task."""
-        ...
-
-    def save_checkpoint(self, session_id: str, iteration: int, checkpoint: Checkpoint) -> None:
-        """Save one iteration; the same again is a no-op.
-
-        Raises:
-            CheckpointConflictError: The iteration exists with other contents.
-        """
-        ...
-
-
-class DecisionStore(Protocol):
-    """What humans were asked, and what they said."""
-
-    def raise_decision(self, run_id: str, task: str, draft: DecisionDraft) -> Decision:
-        """Return the new decision, numbered within its task; the open one if it is the same."""
-        ...
-
-    def answer_decision(
-        self, decision_id: str, answer: str, answered_at: str, raised: Limits
-    ) -> Decision:
-        """Return the decision with its answer and the caps that it raises.
-
-        Raises:
-            AnswerError: There is no such decision, or it was answered before (and how).
-        """
-        ...
-
-    def decisions(self, *, task: str | None = None) -> tuple[Decision, ...]:
-        """Return the decisions of all runs in the order in which they were raised."""
-        ...
-
-
 class Pause(Protocol):
     """The user's request to issue no further step."""
 
     @property
     def is_heeded(self) -> bool:
         """:meth:`is_asked` has said so, and therefore something was not begun."""
+        ...
 
     def is_asked(self) -> bool:
         """Return whether it was made; from then on always."""
+        ...
 
 
 class Brain(Protocol):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 from loopctl.domain import RunStatus, Scope, Sha, Task, TaskId
 
 if TYPE_CHECKING:
-    from loopctl.plan import Checkpoint
+    from loopctl.plan import Checkpoint, Interrupt
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,13 @@ class RunRecord:
 
 @dataclass(frozen=True, slots=True)
 class SessionRecord:
-    """One candidate of one task in one run."""
+    """One candidate of one task in one run.
+
+    Attributes:
+        iteration: The last step that came to its end; 0 before the first.
+        checkpoint: Saved at its end.
+        interrupt: Of the step after it, where that waits for a person.
+    """
 
     id: str
     run_id: str
@@ -44,6 +50,12 @@ class SessionRecord:
     base: Sha
     iteration: int
     checkpoint: "Checkpoint | None"
+    interrupt: "Interrupt | None" = None
+
+    @property
+    def newest(self) -> "Checkpoint | None":
+        """From which the session goes on: its interrupt's, else that of its last whole step."""
+        return self.interrupt.checkpoint if self.interrupt is not None else self.checkpoint
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +107,8 @@ class Candidate:
 
     Attributes:
         name: The option's name, or ``"main"``.
+        left_out: In words, what was written but is no part of ``tree``, where that is a reason
+            for the diff to be empty.
     """
 
     task: Task
@@ -102,6 +116,7 @@ class Candidate:
     base: Sha
     tree: str
     head: Sha
+    left_out: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,8 +6,33 @@ is the engine's to decide.
 
 from dataclasses import dataclass, field
 
-from loopctl.domain import Assumption, DecisionDraft, Goal, Option, Task, Usage
-from loopctl.plan import Budget
+from loopctl.calls import OutcomeUnknown, Waiting
+from loopctl.domain import Assumption, DecisionDraft, DecisionKind, Goal, Option, Task, Usage
+from loopctl.plan import Budget, CallDone
+
+
+@dataclass(frozen=True, slots=True)
+class Resume:
+    """How a step goes on that was interrupted in its middle.
+
+    Attributes:
+        blob: What the worker gave when it was interrupted. Empty: it takes the whole step again,
+            on the files as they were before it, and the ledger answers for the calls it has made.
+        done: The calls that were finished before; they must not be made again.
+        call_id: Ordinal of the call that waited; with a blob it is the next to be made.
+        is_allowed: A person lets it happen; otherwise it returns its error, fail-closed.
+        answer: The person's words.
+        approval: The token that goes with the call, once; ``None`` where it needs none.
+        closed: The summary with which the step has closed the active todo, if it has.
+    """
+
+    blob: bytes
+    done: tuple[CallDone, ...]
+    call_id: int
+    is_allowed: bool
+    answer: str
+    approval: str | None = None
+    closed: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +52,9 @@ class StepRequest:
         run_id: The run.
         is_planning: The step makes the plan: it answers with :class:`PlanProposed`. It belongs to
             the iteration that it opens and is no loop of its own.
+        resume: Set where this iteration was begun before and interrupted; it goes on from there.
+        first_call: The ordinal of the step's first tool call: they run over the whole iteration,
+            and a planning step may have made some.
     """
 
     session_id: str
@@ -41,6 +69,8 @@ class StepRequest:
     answer: str | None = None
     budget: Budget = field(default_factory=Budget)
     is_planning: bool = False
+    resume: Resume | None = None
+    first_call: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +147,72 @@ class UsageReported:
 
 
 @dataclass(frozen=True, slots=True)
+class ToolCallStarted:
+    """The worker makes a call; ``tool_call_id`` is its ordinal in the iteration.
+
+    Equal calls have equal ``arguments_hash``; an empty one is not compared.
+    """
+
+    tool_call_id: int
+    tool_name: str
+    arguments_hash: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallFinished:
+    """A call has its result; kept, in case that the step is interrupted later on."""
+
+    tool_call_id: int
+    tool_name: str
+    content: str
+    is_error: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class InterruptRequired:
+    """A call needs a person before the step can go on; only the worker's progress comes after it.
+
+    Attributes:
+        tool_call_id: The call's ordinal in the iteration.
+        idempotency_key: Its key in the ledger.
+        pending_tool_intent: Its arguments as canonical JSON, for the person who decides.
+        blob: From which the worker goes on at exactly this call. Empty: it cannot; then the
+            whole step is taken again, and the ledger answers for the calls that it has made.
+        kind: ``approval``, or ``outcome`` where the call may have happened before.
+        reason: Why it needs a person, one line.
+        since: When it was begun before; empty for an approval.
+    """
+
+    tool_call_id: int
+    tool_name: str
+    idempotency_key: str
+    pending_tool_intent: str
+    blob: bytes = b""
+    kind: DecisionKind = DecisionKind.APPROVAL
+    reason: str = ""
+    since: str = ""
+
+
+def interrupt_for(waiting: Waiting, blob: bytes = b"") -> InterruptRequired:
+    """Return the event by which a worker passes on that a call waits for a person."""
+    call = waiting.call
+    if isinstance(waiting, OutcomeUnknown):
+        kind, reason, since = DecisionKind.OUTCOME, "", waiting.since
+    else:
+        kind, reason, since = DecisionKind.APPROVAL, waiting.reason, ""
+    return InterruptRequired(
+        tool_call_id=call.ordinal,
+        tool_name=call.tool,
+        idempotency_key=call.key,
+        pending_tool_intent=call.arguments_json,
+        blob=blob,
+        kind=kind,
+        reason=reason,
+        since=since,
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class WorkerProgress:
     """Exactly one, last: the signals that only the worker can give.
 
@@ -133,4 +229,7 @@ class WorkerProgress:
 Message = TodoDone | Deferred | ForkRaised | PremiseInvalid | Assumed | MessageMalformed
 """What a worker may say through the outbox."""
 
-StepEvent = OutputTail | Message | PlanProposed | UsageReported | WorkerProgress
+ToolEvent = ToolCallStarted | ToolCallFinished | InterruptRequired
+"""What a worker that calls tools tells of them."""
+
+StepEvent = OutputTail | Message | PlanProposed | ToolEvent | UsageReported | WorkerProgress

@@ -12,7 +12,7 @@ from pathlib import Path
 from loopctl.domain import Change, ChangeType, ExecResult, Sha, TaskId
 from loopctl.errors import LandingRefusedError, SandboxError
 from loopctl.events import AnyEvent
-from loopctl.plan import Checkpoint
+from loopctl.plan import Checkpoint, Interrupt
 from loopctl.ports import Exchange, Sandbox
 from loopctl.records import Candidate, Capsule, Carried, Landed, Rescued, SessionRecord
 from loopctl.steps import StepEvent, StepRequest, WorkerProgress
@@ -122,6 +122,10 @@ class MemorySandbox:
             self.is_broken = False
             raise SandboxError("the worktree is gone")
         return self.tree
+
+    def left_out(self) -> str:
+        """Return nothing: one text is never ignored."""
+        return ""
 
     def restore(self, tree: str) -> None:
         """Put the files to ``tree``."""
@@ -299,8 +303,16 @@ class MemorySessions:
         self.saved.append((session_id, iteration, checkpoint))
         if session_id in self.records:
             self.records[session_id] = replace(
-                self.records[session_id], iteration=iteration, checkpoint=checkpoint
+                self.records[session_id],
+                iteration=iteration,
+                checkpoint=checkpoint,
+                interrupt=None,
             )
+
+    def save_interrupt(self, session_id: str, iteration: int, interrupt: Interrupt) -> None:
+        """Remember that the session's next step waits for a person."""
+        del iteration
+        self.records[session_id] = replace(self.records[session_id], interrupt=interrupt)
 
 
 class MemoryBrain:

@@ -1,6 +1,7 @@
 import json
 import struct
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -131,4 +132,53 @@ def test_closing_a_todo_moves_the_cursor_to_the_first_open_one() -> None:
             todos=tuple(replace(todo, status=TodoStatus.DONE) for todo in closed.todos),
             cursor=3,
         )
+    )
+
+
+BLOBS = Path(__file__).parent / "blobs"
+"""Checkpoints that released versions wrote; they are read for ever, so none is ever changed."""
+
+
+def test_stored_version_1_blob_is_read_for_ever() -> None:
+    checkpoint = decode((BLOBS / "checkpoint-v1.bin").read_bytes())
+    assert checkpoint == Checkpoint(
+        plan=single_todo("Ship the importer", "Ship the importer", Budget()),
+        tree="4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+        base="c1",
+        observation="red",
+    )
+
+
+def test_stored_version_2_blob_is_read_for_ever() -> None:
+    checkpoint = decode((BLOBS / "checkpoint-v2.bin").read_bytes())
+    assert checkpoint == Checkpoint(
+        plan=Plan(
+            goal="Ship the importer — Zürich",
+            todos=(
+                Todo("1", "read the header", TodoStatus.DONE, 2, "reads it"),
+                Todo("2", "drop this", TodoStatus.ABANDONED),
+                Todo("3", "write rows", TodoStatus.ACTIVE, 1),
+            ),
+            cursor=2,
+            progress=(
+                StepProgress(
+                    made_tool_calls=True,
+                    produced_new_artifacts=True,
+                    todo_completed=True,
+                    response_delta_hash="a1",
+                    tree="t1",
+                    tool_calls_hash="c1",
+                ),
+                StepProgress(response_delta_hash="b2", tree="t1"),
+            ),
+            repeats=Repeats(tree=2, tool_calls=0, type_error=1, type_errors="e9"),
+            replans=1,
+            budget=Budget(3, 25, 100, 200000, 4200, 3600000, 0.25, 1.0),
+            status=PlanStatus.STALLED,
+            stop=StopReason(Axis.STALL, "no_progress"),
+        ),
+        tree="4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+        base="c1",
+        observation="red",
+        context="context",
     )

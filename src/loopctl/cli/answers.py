@@ -7,12 +7,8 @@ from typing import Final
 
 from loopctl.bootstrap import Answer
 from loopctl.cli.words import shown, suggestion
-from loopctl.domain import Decision, DecisionKind
+from loopctl.domain import APPROVED, REJECTED, Decision, DecisionKind
 from loopctl.errors import AnswerError, UsageError
-
-APPROVED: Final = "approve"
-REJECTED: Final = "reject"
-"""The answer that leaves a task as it is."""
 
 CAPS: Final = ("usd", "tokens", "loops", "wall_s")
 _YES: Final = frozenset({"approve", "approved", "yes", "y"})

@@ -5,6 +5,8 @@ from typing import assert_never
 from loopctl.events import (
     AnyEvent,
     AssumptionRecorded,
+    CallFinished,
+    CallReplayed,
     CandidateEnded,
     DecisionAnswered,
     DecisionRaised,
@@ -59,6 +61,8 @@ def _words(event: AnyEvent) -> str:
             return _step_words(event)
         case PlanCreated() | PlanRevised() | TodoClosed() | TodoReopened():
             return _plan_words(event)
+        case CallFinished() | CallReplayed():
+            return _call_words(event)
         case MessageRejected() | AssumptionRecorded() | CandidateEnded() | ForkResolved():
             return _candidate_words(event)
         case _:
@@ -138,6 +142,18 @@ def _plan_words(event: PlanCreated | PlanRevised | TodoClosed | TodoReopened) ->
             return f"[{event.candidate}] todo closed: {event.summary or event.todo}"
         case TodoReopened():
             return f"[{event.candidate}] todo open again: {event.todo}"
+        case _:
+            assert_never(event)
+
+
+def _call_words(event: CallFinished | CallReplayed) -> str:
+    match event:
+        case CallFinished():
+            failed = ", failed" if event.is_error else ""
+            return f"[{event.candidate}] {event.tool} called, {event.ms} ms{failed}"
+        case CallReplayed():
+            where = {"ledger": "recorded", "probe": "found done"}[event.source]
+            return f"[{event.candidate}] {event.tool} not called again: {where}"
         case _:
             assert_never(event)
 

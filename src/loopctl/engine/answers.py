@@ -15,9 +15,12 @@ from loopctl.domain import (
     TaskStatus,
 )
 from loopctl.engine.criteria import said_yes
+from loopctl.engine.outcomes import has_happened
+from loopctl.engine.questions import AGAIN, HAPPENED
 from loopctl.errors import AnswerError
 from loopctl.events import DecisionAnswered
-from loopctl.ports import Brain, DecisionStore, Emit
+from loopctl.ports import Brain, Emit
+from loopctl.storeports import DecisionStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,12 +70,23 @@ def check(answers: Sequence[Answer], decisions: Sequence[Decision]) -> tuple[Dec
                 f"{decision.id} asks for a budget: loop answer {decision.id} --budget loops=50 "
                 "(or tokens, usd, wall_s), or --reject"
             )
+        if decision.kind is DecisionKind.OUTCOME and answer.text != REJECTED:
+            _check_outcome(decision, answer.text)
         fitting.append(decision)
     return tuple(fitting)
 
 
 def _is_criterion(decision: Decision) -> bool:
     return decision.task == GOAL and decision.kind is DecisionKind.VERIFY
+
+
+def _check_outcome(decision: Decision, text: str) -> None:
+    """Refuse an answer that would have to be guessed at: it decides whether a call is made again."""
+    if has_happened(text) is None:
+        raise AnswerError(
+            f"{decision.id} asks whether a call happened: answer {HAPPENED!r} (more words may "
+            f"follow), {AGAIN!r}, or {REJECTED!r}"
+        )
 
 
 def record(answers: Sequence[Answer], store: DecisionStore, now: str) -> tuple[Decision, ...]:
@@ -106,7 +120,7 @@ def freed(recorded: Sequence[Decision], decisions: Sequence[Decision]) -> tuple[
     tasks = dict.fromkeys(
         TaskId(decision.task)
         for decision in recorded
-        if decision.task != GOAL and decision.task not in waiting and decision.answer != REJECTED
+        if decision.task != GOAL and decision.task not in waiting and decision.is_going_on
     )
     return tuple(tasks)
 

@@ -13,7 +13,6 @@ from typing import Final
 from loopctl.disk import describe, is_machines_fault
 from loopctl.domain import (
     GOAL,
-    REJECTED,
     Axis,
     Decision,
     DecisionDraft,
@@ -31,8 +30,9 @@ from loopctl.engine.transitions import Signal
 from loopctl.engine.work import Ended
 from loopctl.errors import CancelledError, LandingRefusedError, LoopctlError
 from loopctl.events import DecisionRaised, Noticed, TaskClaimed, TaskStopped
-from loopctl.ports import DecisionStore, Frontier
+from loopctl.ports import Frontier
 from loopctl.records import DeferredTask
+from loopctl.storeports import DecisionStore
 
 _SIGNALS: Final = {
     Axis.STALL: Signal.STALLED,
@@ -281,7 +281,5 @@ class Driver:
 
     def _answers(self, task: TaskId) -> tuple[Decision, ...]:
         return tuple(
-            decision
-            for decision in self._decisions.decisions(task=task)
-            if decision.answer not in {None, REJECTED}
+            decision for decision in self._decisions.decisions(task=task) if decision.is_going_on
         )

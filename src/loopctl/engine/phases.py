@@ -32,14 +32,14 @@ class Stopwatch:
 
     def enter(self, phase: Phase) -> None:
         """Begin a phase, and thereby end the one before it."""
-        self._starts[phase] = self._passed_ms()
+        self._starts[phase] = self._passed()
 
     @contextmanager
     def own(self) -> Iterator[None]:
         """Count what is done inside as the harness's own part."""
-        began = self._passed_ms()
+        began = self._passed()
         yield
-        self.overhead_ms += self._passed_ms() - began
+        self.overhead_ms += self._passed() - began
 
     def until_ms(self, phase: Phase) -> int:
         """Return when a phase began, in whole milliseconds after the step's start."""
@@ -49,5 +49,9 @@ class Stopwatch:
         """Return each phase with when it began: milliseconds after the step's start."""
         return tuple((phase.value, round(start, 3)) for phase, start in self._starts.items())
 
-    def _passed_ms(self) -> float:
+    def passed_ms(self) -> int:
+        """Return how long the step has gone on so far, in whole milliseconds."""
+        return round(self._passed())
+
+    def _passed(self) -> float:
         return (self._clock.monotonic() - self._began) * 1000

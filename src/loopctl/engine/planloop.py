@@ -11,19 +11,21 @@ from dataclasses import replace
 from typing import Final
 
 from loopctl.domain import Axis, DecisionDraft, StopReason, Usage
-from loopctl.engine import questions, replan
+from loopctl.engine import questions, replan, suspension
 from loopctl.engine.phases import Phase, Stopwatch
-from loopctl.engine.progress import observe
-from loopctl.engine.pursuit import Step, pursue
+from loopctl.engine.progress import WORKER_STUCK, observe
+from loopctl.engine.pursuit import Step, Watch, pursue
 from loopctl.engine.recovery import rescue_notice
+from loopctl.engine.spending import spent
 from loopctl.engine.telling import Teller
 from loopctl.engine.terminator import stop_reason
 from loopctl.engine.work import Ended, Tools, Work, todo_text
 from loopctl.errors import CancelledError, SandboxError
-from loopctl.plan import Checkpoint, PlanStatus, StepProgress, TodoStatus
+from loopctl.events import Noticed
+from loopctl.plan import Checkpoint, PlanStatus, TodoStatus
 from loopctl.ports import Sandbox, Worker
 from loopctl.records import Candidate
-from loopctl.steps import StepRequest, WorkerProgress
+from loopctl.steps import StepRequest
 from loopctl.verdict import Blame, GateResult
 
 FAULT_TRIES: Final = 2
@@ -62,6 +64,10 @@ class PlanLoop:
         self._seen = {self._base_tree, self._tree}
         self._kept = ""
         self._observation = work.observation
+        interrupt = work.session.interrupt
+        self._resume = work.resume
+        self._first_call = interrupt.first_call if interrupt is not None else 0
+        self._is_suspended = False
         self._gate: GateResult | None = None
         self._faults = 0
         self._usage = Usage()
@@ -87,7 +93,7 @@ class PlanLoop:
     def _begin(self) -> Ended | None:
         """Announce a new plan; gate a resumed one with nothing open, since now it may pass."""
         self._keep_tree()
-        if self._iteration == 0 and self._plan.todos:
+        if self._iteration == 0 and self._plan.todos and self._work.session.interrupt is None:
             self._tell.plan_created(self._plan)
         return self._judge() if self._plan.is_goal_met else None
 
@@ -95,7 +101,7 @@ class PlanLoop:
         self._iteration += 1
         watch = Stopwatch(self._tools.clock, self._saving_ms)
         if not self._plan.todos:
-            ended = self._make_plan()
+            ended = self._make_plan(watch)
             if ended is not None:
                 self._save()
                 return ended
@@ -108,6 +114,8 @@ class PlanLoop:
         watch.enter(Phase.OBSERVE)
         self._usage += step.usage
         self._said = step.said or self._said
+        if step.interrupt is not None:
+            return self._suspend(step, watch.until_ms(Phase.OBSERVE))
         with watch.own():
             step, changed = self._keep(step)
         watch.enter(Phase.REFLECT)
@@ -115,7 +123,7 @@ class PlanLoop:
         self._save()
         return ended
 
-    def _make_plan(self) -> Ended | None:
+    def _make_plan(self, watch: Stopwatch) -> Ended | None:
         """Have the worker plan; after some tries without a plan the task is one todo.
 
         A planning step belongs to the iteration that it opens: it is no loop, but what it spends
@@ -125,8 +133,11 @@ class PlanLoop:
         for _ in range(PLAN_TRIES):
             step = self._pursue(PLANNING, is_planning=True)
             self._usage += step.usage
+            if step.interrupt is not None:
+                return self._suspend(step, watch.passed_ms())
             self._untold += step.usage
-            self._count_usage(step)
+            self._plan = spent(self._plan, step.usage)
+            self._first_call = max(self._first_call, step.next_call)
             self._observation = step.observation
             if step.drafts:
                 return self._end(StopReason(Axis.DEFER, step.drafts[0].kind), step.drafts)
@@ -172,6 +183,7 @@ class PlanLoop:
 
     def _pursue(self, text: str, *, is_planning: bool = False) -> Step:
         work = self._work
+        resume, self._resume = self._resume, None
         request = StepRequest(
             session_id=work.session.id,
             loop_iteration=self._iteration,
@@ -184,8 +196,27 @@ class PlanLoop:
             answer=work.answer,
             budget=self._plan.budget,
             is_planning=is_planning,
+            resume=resume,
+            first_call=self._first_call,
         )
-        return pursue(self._worker, request, self._sandbox, self._candidate, self._tools.emit)
+        watch = Watch(self._candidate, self._tools.emit, self._tools.stall.stuck_steps)
+        return pursue(self._worker, request, self._sandbox, watch)
+
+    def _suspend(self, step: Step, ms: int) -> Ended:
+        """Put a step by that waits for a person: it has not come to its end, and is no loop yet."""
+        before = self._checkpoint()
+        step, _ = self._keep(step)
+        self._plan = spent(self._plan, step.usage, ms=ms)
+        saved = suspension.interrupt(
+            (self._work.session.id, self._iteration, self._first_call),
+            step,
+            before=replace(before, plan=self._plan),
+            after=replace(before, plan=self._plan, tree=self._tree),
+        )
+        self._tools.sessions.save_interrupt(self._work.session.id, self._iteration, saved)
+        self._is_suspended = True
+        draft = suspension.question(self._work.task, saved)
+        return self._end(StopReason(Axis.DEFER, draft.kind), (draft, *step.drafts))
 
     def _keep(self, step: Step) -> tuple[Step, bool]:
         """Keep the worktree's tree under the candidate's ref; say whether it is a new one.
@@ -206,6 +237,9 @@ class PlanLoop:
 
     def _unkept(self, step: Step, fault: SandboxError) -> Step:
         """Return the step as one that did not close its todo, its files rescued."""
+        cause = "; ".join(str(fault).splitlines())
+        self._tools.emit(Noticed(task=self._work.task.id, text=f"a step was not kept: {cause}"))
+        step = replace(step, interrupt=suspension.restarting(step.interrupt))
         rescued = self._sandbox.rescue()
         notice = rescue_notice(rescued, self._work.task.id)
         if notice is not None:
@@ -229,7 +263,7 @@ class PlanLoop:
     def _reflect(self, step: Step, watch: Stopwatch, *, changed: bool) -> Ended | None:
         """Move the plan on by one step; return the end where there is one."""
         is_fault = step.is_environment
-        progress = _signals(step, self._tree, changed=changed)
+        progress = step.signals(self._tree, changed=changed)
         told = replace(step, usage=step.usage + self._untold)
         self._untold = Usage()
         self._tell.step_finished(self._iteration, told, progress, self._tree, watch)
@@ -237,6 +271,8 @@ class PlanLoop:
         self._observation = step.observation
         if step.drafts:
             return self._end(StopReason(Axis.DEFER, step.drafts[0].kind), step.drafts)
+        if step.is_stuck:
+            return self._end(StopReason(Axis.STALL, WORKER_STUCK))
         if is_fault:
             return self._fault(questions.environment(self._work.task, f"{step.said}."))
         if step.closed is not None:
@@ -291,10 +327,12 @@ class PlanLoop:
             base=self._sandbox.base,
             tree=self._tree,
             head=self._sandbox.base,
+            left_out=self._sandbox.left_out() if self._tree == self._base_tree else "",
         )
         began = self._tools.clock.monotonic()
         result = self._tools.gate.judge(candidate)
-        self._add_wall(int((self._tools.clock.monotonic() - began) * 1000))
+        ms = int((self._tools.clock.monotonic() - began) * 1000)
+        self._plan = spent(self._plan, ms=ms)
         self._tell.gate_finished(result)
         return result
 
@@ -317,31 +355,11 @@ class PlanLoop:
             return None
         return self._end(StopReason(Axis.DEFER, draft.kind), (draft,))
 
-    def _add_wall(self, ms: int) -> None:
-        budget = self._plan.budget
-        self._plan = replace(self._plan, budget=replace(budget, wall_ms=budget.wall_ms + ms))
-
     def _spend(self, step: Step, ms: int, *, is_fault: bool) -> None:
         todo = self._plan.active
         if todo is not None:
             self._plan = self._plan.with_todo(self._plan.cursor, attempts=todo.attempts + 1)
-        self._count_usage(step)
-        budget = self._plan.budget
-        budget = replace(
-            budget,
-            loops_used=budget.loops_used + (0 if is_fault else 1),
-            wall_ms=budget.wall_ms + ms,
-        )
-        self._plan = replace(self._plan, budget=budget)
-
-    def _count_usage(self, step: Step) -> None:
-        budget, usage = self._plan.budget, step.usage
-        budget = replace(
-            budget,
-            tokens_used=budget.tokens_used + usage.prompt_tokens + usage.completion_tokens,
-            usd_used=budget.usd_used + usage.usd,
-        )
-        self._plan = replace(self._plan, budget=budget)
+        self._plan = spent(self._plan, step.usage, ms=ms, loops=0 if is_fault else 1)
 
     def _end(self, stop: StopReason, drafts: tuple[DecisionDraft, ...] = ()) -> Ended:
         if stop.axis is Axis.BUDGET:
@@ -363,25 +381,19 @@ class PlanLoop:
         )
 
     def _save(self) -> None:
-        checkpoint = Checkpoint(
+        """Save the step at its end; one that was put by has its own checkpoint."""
+        if self._is_suspended:
+            return
+        saving, session_id = Stopwatch(self._tools.clock), self._work.session.id
+        with saving.own():
+            self._tools.sessions.save_checkpoint(session_id, self._iteration, self._checkpoint())
+        self._saving_ms = saving.overhead_ms
+        self._first_call = 0
+
+    def _checkpoint(self) -> Checkpoint:
+        return Checkpoint(
             plan=self._plan,
             tree=self._tree,
             base=self._sandbox.base,
             observation=self._observation,
         )
-        began = self._tools.clock.monotonic()
-        self._tools.sessions.save_checkpoint(self._work.session.id, self._iteration, checkpoint)
-        self._saving_ms = (self._tools.clock.monotonic() - began) * 1000
-
-
-def _signals(step: Step, tree: str, *, changed: bool) -> StepProgress:
-    worker: WorkerProgress = step.progress
-    return StepProgress(
-        made_tool_calls=worker.made_tool_calls,
-        tool_calls_errored=worker.tool_calls_errored,
-        produced_new_artifacts=changed,
-        todo_completed=step.closed is not None,
-        response_delta_hash=worker.response_delta_hash,
-        tree=tree,
-        tool_calls_hash=worker.tool_calls_hash,
-    )

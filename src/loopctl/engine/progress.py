@@ -15,6 +15,8 @@ REPLAN_CAP: Final = "replan_cap"
 UNCHANGED_TREE: Final = "unchanged_tree"
 SAME_TYPE_ERROR: Final = "same_type_error"
 SAME_TOOL_CALLS: Final = "same_tool_calls"
+WORKER_STUCK: Final = "worker_stuck"
+"""The same call again and again inside one step; the worker was stopped in it."""
 
 
 @dataclass(frozen=True, slots=True)

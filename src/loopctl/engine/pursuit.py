@@ -1,15 +1,18 @@
 """One step: gives a worker its request, and folds what it answers into one value."""
 
+from collections.abc import Generator
 from dataclasses import dataclass, field, replace
 
-from loopctl.domain import DecisionDraft, Usage
+from loopctl.domain import Assumption, DecisionDraft, Usage
 from loopctl.engine import questions
 from loopctl.events import AssumptionRecorded, MessageRejected
+from loopctl.plan import CallDone, StepProgress
 from loopctl.ports import Emit, Sandbox, Worker
 from loopctl.steps import (
     Assumed,
     Deferred,
     ForkRaised,
+    InterruptRequired,
     MessageMalformed,
     OutputTail,
     PlanProposed,
@@ -17,6 +20,9 @@ from loopctl.steps import (
     StepEvent,
     StepRequest,
     TodoDone,
+    ToolCallFinished,
+    ToolCallStarted,
+    ToolEvent,
     UsageReported,
     WorkerProgress,
 )
@@ -34,6 +40,12 @@ class Step:
         drafts: What a human is asked; the step ends its task for now.
         proposed: The todos that the worker sees ahead; ``None`` where it does not say.
         errors: What was wrong with the worker's messages; shown to it.
+        done: The finished tool calls, those before an interrupt of the same step included.
+        next_call: The ordinal after that of the last call.
+        interrupt: A call waits for a person, so the step is not at its end.
+        last_call: The newest call, for comparison with the next; empty where it is not compared.
+        same_calls: How many calls in a row, the newest included, were the same.
+        is_stuck: The worker made the same call again and again, and was stopped.
     """
 
     progress: WorkerProgress
@@ -45,6 +57,12 @@ class Step:
     proposed: tuple[str, ...] | None = None
     errors: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
+    done: tuple[CallDone, ...] = ()
+    next_call: int = 0
+    interrupt: InterruptRequired | None = None
+    last_call: str = ""
+    same_calls: int = 0
+    is_stuck: bool = False
 
     @property
     def observation(self) -> str:
@@ -52,10 +70,33 @@ class Step:
         rejected = (f"A message of yours could not be read: {error}" for error in self.errors)
         return "\n".join((*rejected, self.said))
 
+    def signals(self, tree: str, *, changed: bool) -> StepProgress:
+        """Return what the step says about progress, with the worktree's tree after it."""
+        return StepProgress(
+            made_tool_calls=self.progress.made_tool_calls,
+            tool_calls_errored=self.progress.tool_calls_errored,
+            produced_new_artifacts=changed,
+            todo_completed=self.closed is not None,
+            response_delta_hash=self.progress.response_delta_hash,
+            tree=tree,
+            tool_calls_hash=self.progress.tool_calls_hash,
+        )
 
-def pursue(
-    worker: Worker, request: StepRequest, sandbox: Sandbox, candidate: str, emit: Emit
-) -> Step:
+
+@dataclass(frozen=True, slots=True)
+class Watch:
+    """Who looks on while a worker works.
+
+    Attributes:
+        same_calls: After so many equal calls in a row within a step the worker is stopped.
+    """
+
+    candidate: str
+    emit: Emit
+    same_calls: int
+
+
+def pursue(worker: Worker, request: StepRequest, sandbox: Sandbox, watch: Watch) -> Step:
     """Return what the step came to.
 
     Raises:
@@ -63,23 +104,30 @@ def pursue(
         CancelledError: The run was asked to stop.
     """
     step = Step(progress=WorkerProgress(False, False, ""))  # noqa: FBT003 - nothing seen yet
-    for event in worker.execute_step(request, sandbox):
+    if request.resume is not None:
+        step = replace(step, done=request.resume.done, closed=request.resume.closed)
+    events = worker.execute_step(request, sandbox)
+    for event in events:
         step = _fold(step, event)
-        match event:
-            case MessageMalformed(error):
-                emit(MessageRejected(task=request.task.id, candidate=candidate, error=error))
-            case Assumed(assumption):
-                emit(
-                    AssumptionRecorded(
-                        task=request.task.id,
-                        candidate=candidate,
-                        text=assumption.text,
-                        decision=assumption.decision,
-                    )
-                )
-            case _:
-                pass
+        _tell(event, request, watch)
+        if step.same_calls >= watch.same_calls:
+            if isinstance(events, Generator):
+                events.close()
+            return replace(step, is_stuck=True)
     return step
+
+
+def _tell(event: StepEvent, request: StepRequest, watch: Watch) -> None:
+    task, candidate = request.task.id, watch.candidate
+    match event:
+        case MessageMalformed(error):
+            watch.emit(MessageRejected(task=task, candidate=candidate, error=error))
+        case Assumed(Assumption(text, decision)):
+            watch.emit(
+                AssumptionRecorded(task=task, candidate=candidate, text=text, decision=decision)
+            )
+        case _:
+            pass
 
 
 def _fold(step: Step, event: StepEvent) -> Step:
@@ -92,6 +140,8 @@ def _fold(step: Step, event: StepEvent) -> Step:
             return replace(step, drafts=(*step.drafts, questions.of_worker(event)))
         case MessageMalformed(error):
             return replace(step, errors=(*step.errors, error))
+        case ToolCallStarted() | ToolCallFinished() | InterruptRequired():
+            return _fold_call(step, event)
         case PlanProposed(todos):
             return replace(step, proposed=todos)
         case UsageReported(usage):
@@ -100,3 +150,16 @@ def _fold(step: Step, event: StepEvent) -> Step:
             return replace(step, progress=event)
         case Assumed():
             return step
+
+
+def _fold_call(step: Step, event: ToolEvent) -> Step:
+    match event:
+        case ToolCallStarted(call_id, tool, arguments_hash):
+            call = f"{tool} {arguments_hash}" if arguments_hash else ""
+            same = step.same_calls + 1 if call and call == step.last_call else bool(call)
+            after = max(step.next_call, call_id + 1)
+            return replace(step, next_call=after, last_call=call, same_calls=int(same))
+        case ToolCallFinished(call_id, tool, content, is_error):
+            return replace(step, done=(*step.done, CallDone(call_id, tool, content, is_error)))
+        case InterruptRequired():
+            return replace(step, interrupt=event)

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+from loopctl.calls import ToolCall
 from loopctl.domain import DecisionDraft, DecisionKind, Task
 from loopctl.plan import Budget
 from loopctl.steps import Deferred, ForkRaised, PremiseInvalid
@@ -9,6 +10,13 @@ from loopctl.verdict import CheckResult, GateResult, Verdict
 
 NO_VERIFY: Final = "no_verify"
 """The reason of the decision whose answer is a verify command."""
+
+HAPPENED: Final = "it happened"
+AGAIN: Final = "it did not, run it again"
+"""What a call of unknown outcome is answered with."""
+
+_SHOWN: Final = 600
+"""Characters of a call's arguments that a question shows."""
 
 _UNITS: Final = {"loops": "steps", "tokens": "tokens", "wall": "seconds", "usd": "US dollars"}
 _OPTION: Final = {"loops": "loops", "tokens": "tokens", "wall": "wall_s", "usd": "usd"}
@@ -58,6 +66,37 @@ def budget(task: Task, cap: str, spent: Budget) -> DecisionDraft:
         ),
         reason=cap,
     )
+
+
+def approval(task: Task, call: ToolCall, why: str) -> DecisionDraft:
+    """Ask whether a tool call may be made."""
+    return DecisionDraft(
+        kind=DecisionKind.APPROVAL,
+        question=f"{task.id} wants to call {_shown(call)}. May it?",
+        reason=why,
+        call_key=call.key,
+    )
+
+
+def outcome(task: Task, call: ToolCall, since: str) -> DecisionDraft:
+    """Ask what came of a tool call that was begun and whose result nobody has."""
+    return DecisionDraft(
+        kind=DecisionKind.OUTCOME,
+        question=(
+            f"{task.id} called {_shown(call)} at {since}, and was stopped before its result was "
+            "recorded: it may or may not have happened, and is not run again by itself. Please "
+            f"look, then answer {HAPPENED!r} (and what came of it) or {AGAIN!r}."
+        ),
+        options=(HAPPENED, AGAIN),
+        reason="the outcome of a call is unknown",
+        call_key=call.key,
+    )
+
+
+def _shown(call: ToolCall) -> str:
+    text = call.arguments_json
+    cut = text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… ({len(text)} characters)"
+    return f"{call.tool} with {cut}"
 
 
 def of_worker(raised: Deferred | ForkRaised | PremiseInvalid) -> DecisionDraft:

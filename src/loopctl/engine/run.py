@@ -8,7 +8,7 @@ from typing import Literal, cast
 
 from loopctl.clock import stamp
 from loopctl.domain import GOAL, Decision, RunStatus, Scope, Sha, TaskId, TaskStatus
-from loopctl.engine import recovery
+from loopctl.engine import outcomes, recovery
 from loopctl.engine.answers import announce
 from loopctl.engine.board import Board
 from loopctl.engine.criteria import Judged, judge_goal
@@ -20,8 +20,8 @@ from loopctl.engine.taskrun import RunContext
 from loopctl.engine.transitions import Signal
 from loopctl.errors import CancelledError
 from loopctl.events import DecisionRaised, Noticed, RunEnded, RunResumed, RunStarted
-from loopctl.ports import DecisionStore, RunStore
 from loopctl.records import RunRecord
+from loopctl.storeports import DecisionStore, RunStore
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +83,7 @@ class Run:
         recovery.reconcile(
             self._board, self._tools.repository.landings, self._tools.sessions.last_run
         )
+        outcomes.settle(self._decisions.decisions(), self._tools.calls)
         self._repeat_decisions(beginning)
         self._driver.drive()
         return self._end(beginning, land_here)

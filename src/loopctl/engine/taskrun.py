@@ -20,16 +20,17 @@ from loopctl.domain import (
     StopReason,
     Task,
 )
-from loopctl.engine import forks, naming, questions
+from loopctl.engine import forks, naming, questions, suspension
 from loopctl.engine.planloop import PlanLoop
 from loopctl.engine.progress import StallLimits
 from loopctl.engine.recovery import rescue_notice
 from loopctl.engine.work import Ended, Tools, Work, todo_text
 from loopctl.events import CandidateEnded, ForkResolved, SandboxOpened
-from loopctl.plan import Budget, Plan, PlanStatus, TodoStatus, single_todo
+from loopctl.plan import Budget, Interrupt, Plan, PlanStatus, TodoStatus, single_todo
 from loopctl.ports import Sandbox, Worker
 from loopctl.records import SessionRecord
 from loopctl.settings import Settings
+from loopctl.steps import Resume
 from loopctl.verdict import Verdict
 
 
@@ -131,6 +132,9 @@ class TaskRun:
         session = self._tools.sessions.open_session(run_id, task.id, name, self._start.head)
         plan = self._plan(option, session, shares)
         base, tree = self._origin(session)
+        decision = self._decision(session)
+        if session.interrupt is not None and decision is None:
+            return self._still_waiting(session, session.interrupt, plan)
         label = naming.sandbox(run_id, task.id, name)
         rescue_ref = naming.rescue_ref(run_id, task.id, name)
         opened = self._tools.repository.open_sandbox(label, base, tree, rescue_ref=rescue_ref)
@@ -148,11 +152,36 @@ class TaskRun:
                 observation=self._observation(session),
                 answer=self._answer(option),
                 is_relay=self._mode is Mode.RELAY,
+                resume=self._resume(session, decision),
             )
             return (
                 self._set_up(sandbox, work)
                 or PlanLoop(self._tools, self._worker(), sandbox, work).run()
             )
+
+    def _decision(self, session: SessionRecord) -> Decision | None:
+        """Return the answer to what the session's interrupt asks."""
+        if session.interrupt is None:
+            return None
+        return suspension.answered(session.interrupt, self._start.answers)
+
+    def _resume(self, session: SessionRecord, decision: Decision | None) -> Resume | None:
+        if session.interrupt is None or decision is None:
+            return None
+        return suspension.resume(session.interrupt, decision, self._tools.calls)
+
+    def _still_waiting(self, session: SessionRecord, saved: Interrupt, plan: Plan) -> Ended:
+        """Ask again: a crash, or a person who has named the task, came before the answer."""
+        draft = suspension.question(self._task, saved)
+        return Ended(
+            candidate=session.candidate,
+            stop=StopReason(Axis.DEFER, draft.kind),
+            tree=saved.checkpoint.tree,
+            base=Sha(saved.checkpoint.base),
+            plan=plan,
+            ref=naming.ref(self._context.run_id, self._task.id, session.candidate),
+            drafts=(draft,),
+        )
 
     @contextmanager
     def _rescuing(self, sandbox: Sandbox) -> Iterator[None]:
@@ -171,16 +200,16 @@ class TaskRun:
         """Return commit and tree of the worktree: new, carried onto the head, or as it was left.
 
         Work that goes on is put onto the present head where its diff applies there, so that it is
-        judged once and where it will land.
+        judged once and where it will land. A step in its middle stays on the files that it knows.
         """
         repository, head = self._tools.repository, self._start.head
         if self._start.returned is not None:
             return head, self._start.tree or repository.tree_of(head)
-        checkpoint = session.checkpoint
+        checkpoint = session.newest
         if checkpoint is None or not checkpoint.base:
             return head, repository.tree_of(head)
-        if checkpoint.base == head:
-            return head, checkpoint.tree
+        if checkpoint.base == head or session.interrupt is not None:
+            return Sha(checkpoint.base), checkpoint.tree
         carried = repository.carry(checkpoint.base, checkpoint.tree, head)
         if carried.tree is None:
             return Sha(checkpoint.base), checkpoint.tree
@@ -189,16 +218,16 @@ class TaskRun:
     def _observation(self, session: SessionRecord) -> str:
         if self._start.returned is not None:
             return self._start.observation
-        return session.checkpoint.observation if session.checkpoint is not None else ""
+        return session.newest.observation if session.newest is not None else ""
 
     def _plan(self, option: Option | None, session: SessionRecord, shares: int) -> Plan:
         budget = forks.share(self._budget(), shares)
         goal = self._context.goal.text
-        if session.checkpoint is None:
+        if session.newest is None:
             if self._mode is not Mode.RELAY and self._worker().makes_plans:
                 return Plan(goal=goal, budget=budget)
             return single_todo(goal, todo_text(self._task, option), budget)
-        plan = session.checkpoint.plan
+        plan = session.newest.plan
         caps = replace(
             plan.budget,
             loops_max=budget.loops_max,
@@ -261,7 +290,7 @@ class TaskRun:
             tree=work.tree,
             base=sandbox.base,
             plan=work.plan,
-            ref=work.ref if work.session.checkpoint is not None else "",
+            ref=work.ref if work.session.newest is not None else "",
             drafts=(draft,),
         )
 

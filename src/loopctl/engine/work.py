@@ -6,8 +6,11 @@ from loopctl.clock import Clock
 from loopctl.domain import Axis, DecisionDraft, Goal, Option, Sha, StopReason, Task, Usage
 from loopctl.engine.progress import StallLimits
 from loopctl.plan import Plan
-from loopctl.ports import Brain, Describe, Emit, Gate, Pause, Repository, SessionStore
+from loopctl.ports import Brain, Describe, Emit, Gate, Pause, Repository
 from loopctl.records import SessionRecord
+from loopctl.steps import Resume
+from loopctl.storeports import SessionStore
+from loopctl.toolports import CallDecisions
 from loopctl.verdict import GateResult
 
 
@@ -21,6 +24,7 @@ class Work:
         option: The way to do it, where this candidate is one of several.
         observation: What the first step is shown.
         answer: The human's words, where the task was deferred before.
+        resume: How the first step goes on, where it was interrupted in its middle.
         is_relay: One todo, no planning step, no re-plans; the worker gets no sub-goal.
     """
 
@@ -34,6 +38,7 @@ class Work:
     option: Option | None = None
     observation: str = ""
     answer: str | None = None
+    resume: Resume | None = None
     is_relay: bool = False
 
 
@@ -77,6 +82,7 @@ class Tools:
     gate: Gate
     repository: Repository
     sessions: SessionStore
+    calls: CallDecisions
     brain: Brain
     clock: Clock
     emit: Emit

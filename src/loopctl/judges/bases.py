@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from threading import Lock
 
-from loopctl.ports import VerdictCache
+from loopctl.storeports import VerdictCache
 from loopctl.verdict import Blame, Check, CheckResult
 
 

@@ -42,7 +42,7 @@ class ApplyJudge:
         candidate = case.candidate
         raw = self._changes(candidate.base, candidate.tree)
         if not raw:
-            return _refused("", ["the diff is empty: nothing differs from the base; change a file"])
+            return _refused("", [_empty(candidate.left_out)])
         if faults := self._unsafe(raw, candidate.tree):
             return _refused("", faults)
         carried = self.repository.carry(candidate.base, candidate.tree, candidate.head)
@@ -106,6 +106,11 @@ class ApplyJudge:
 
     def _reader(self, tree: str) -> ReadBlob:
         return lambda path: self.repository.read_blob(tree, path, LIMIT + 1)
+
+
+def _empty(left_out: str) -> str:
+    nothing = "the diff is empty: nothing differs from the base"
+    return f"{nothing}; there is {shown(left_out)}" if left_out else f"{nothing}; change a file"
 
 
 def _refused(tree: str, faults: list[str], said: str = "") -> CheckResult:

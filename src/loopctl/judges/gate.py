@@ -14,9 +14,10 @@ from loopctl.judges.evidence import shown
 from loopctl.judges.outcome import End
 from loopctl.judges.typecheck import TypecheckJudge
 from loopctl.judges.verify import VerifyJudge, run_verify
-from loopctl.ports import Repository, VerdictCache
+from loopctl.ports import Repository
 from loopctl.records import Candidate
 from loopctl.settings import GateSettings
+from loopctl.storeports import VerdictCache
 from loopctl.verdict import Blame, Check, CheckResult, GateResult, Verdict
 
 

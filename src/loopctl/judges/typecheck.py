@@ -13,7 +13,6 @@ from loopctl.judges.bases import Bases
 from loopctl.judges.case import Case
 from loopctl.judges.checkers import find
 from loopctl.judges.diagnostics import findings, normalised
-from loopctl.judges.evidence import printable
 from loopctl.judges.outcome import End, classify
 from loopctl.ports import Repository, Sandbox
 from loopctl.settings import GateSettings
@@ -90,10 +89,12 @@ class TypecheckJudge:
             end, why = End.STOPPED, "its output is too long to be compared"
         if end is End.GREEN:
             return end, why, found
-        text = printable((ended.stdout + ended.stderr).decode("utf-8", "replace"))
-        root = str(sandbox.workdir)
-        errors = findings(text, root) or (f"{_UNREADABLE}{_digest(normalised(text, root))}",)
-        found = replace(found, findings=errors, signature=_digest("\n".join(errors)))
+        if end is not End.STOPPED:
+            output, root = ended.stdout + ended.stderr, str(sandbox.workdir)
+            errors = findings(output, root) or (
+                f"{_UNREADABLE}{_digest(normalised(output, root))}",
+            )
+            found = replace(found, findings=errors, signature=_digest("\n".join(errors)))
         return end, why, found if end is End.RED else outcome.unknown(found, why)
 
 

@@ -12,6 +12,8 @@ from loopctl.domain import Assumption, Decision, RunStatus, StopReason, TaskStat
 from loopctl.events import (
     AnyEvent,
     AssumptionRecorded,
+    CallFinished,
+    CallReplayed,
     CandidateEnded,
     DecisionAnswered,
     DecisionRaised,
@@ -74,6 +76,8 @@ def advance(summary: RunSummary, event: AnyEvent) -> RunSummary:
                 summary = _with_landing(summary, event)
             return _change(summary, event.task, lambda task: _task_event(task, event))
         case SandboxOpened() | PlanCreated() | TodoClosed() | TodoReopened() | MessageRejected():
+            return summary
+        case CallFinished() | CallReplayed():
             return summary
         case _:
             assert_never(event)

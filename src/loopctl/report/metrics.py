@@ -10,10 +10,12 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final, assert_never
 
-from loopctl.domain import Axis, DecisionKind
+from loopctl.domain import APPROVED, REJECTED, Axis, DecisionKind
 from loopctl.events import (
     AnyEvent,
     AssumptionRecorded,
+    CallFinished,
+    CallReplayed,
     CandidateEnded,
     DecisionAnswered,
     DecisionRaised,
@@ -51,7 +53,7 @@ OUTCOMES: Final = ("approved", "rejected", "timeout")
 BUCKETS_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 """Upper bounds; the envelope of a step's overhead is 0.5 s at p95."""
 
-_ANSWERS: Final = {"approve": "approved", "reject": "rejected", "timeout": "timeout"}
+_ANSWERS: Final = {APPROVED: "approved", REJECTED: "rejected", "timeout": "timeout"}
 
 _Candidate = tuple[str | None, str]
 """Task and candidate."""
@@ -64,6 +66,7 @@ class Metrics:
         self._plans = 0
         self._replans = 0
         self._todos = 0
+        self._replays = 0
         self._terminations: Counter[str] = Counter({axis.value: 0 for axis in Axis})
         self._stalls: Counter[str] = Counter(dict.fromkeys(STALLS, 0))
         self._outcomes: Counter[str] = Counter(dict.fromkeys(OUTCOMES, 0))
@@ -89,6 +92,8 @@ class Metrics:
                 self._step(event)
             case TodoClosed() | TodoReopened():
                 self._todo(event)
+            case CallReplayed():
+                self._replays += 1
             case TaskStopped():
                 self._terminations[event.axis.value] += 1
                 if event.axis is Axis.STALL:
@@ -104,6 +109,7 @@ class Metrics:
                 | SandboxOpened()
                 | MessageRejected()
                 | AssumptionRecorded()
+                | CallFinished()
                 | GateFinished()
                 | CandidateEnded()
                 | ForkResolved()
@@ -187,7 +193,7 @@ class Metrics:
                 family(
                     "mcp_idempotency_dedup_hits_total",
                     "Tool calls that were answered from the ledger and not made again.",
-                    {(): 0},
+                    {(): self._replays},
                 ),
                 family(
                     "compaction_sync_fallback_total",

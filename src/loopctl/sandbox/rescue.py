@@ -21,12 +21,15 @@ from loopctl.errors import GitError, SandboxError
 from loopctl.records import Rescued
 from loopctl.sandbox.files import write_if_changed
 from loopctl.sandbox.git import Git, git_words
+from loopctl.sandbox.leftout import gitlinks, is_filled
 from loopctl.sandbox.objects import Objects
 from loopctl.sandbox.owned import Layout
+from loopctl.sandbox.survey import entries
 
 _ANY_NAME: Final = ("core.protectHFS=false", "core.protectNTFS=false")
 _GIT_NAME: Final = re.compile(r"\.git|git~\d+")
 _ASIDE: Final = "git-set-aside"
+_MOST_UNSEEN: Final = 3
 _MESSAGE: Final = "Files of a step that was cut short"
 
 
@@ -86,10 +89,11 @@ def _saved(layout: Layout, own: Git, files: Path, origin: Origin) -> tuple[str, 
     with tempfile.TemporaryDirectory(dir=layout.root, prefix="rescue-") as folder:
         git = own.at(layout.git_dir, files, Path(folder, "index")).having(*_ANY_NAME)
         git.ask("read-tree", origin.base)
-        _set_repositories_aside(files)
+        unseen = _set_repositories_aside(files)
+        _open_submodules(git, files)
         args = ("add", "--all", "--ignore-errors")
         added = git.run(*args)
-        why = git_words(git.error(args, added)) if added.returncode != 0 else ""
+        why = git_words(git.error(args, added)) if added.returncode != 0 else unseen
         return git.line("write-tree"), why
 
 
@@ -107,9 +111,15 @@ def _kept(objects: Objects, origin: Origin, tree: str) -> str:
     return ref
 
 
-def _set_repositories_aside(root: Path) -> None:
-    """Give each ``.git`` below the root's own another name, under which git takes it for files."""
-    for folder, name in _git_names(str(root)):
+def _set_repositories_aside(root: Path) -> str:
+    """Give each ``.git`` but the root's own another name, under which git takes it for files.
+
+    Returns:
+        Why some folders cannot be looked into, which git would pass over in silence; empty where
+        all can.
+    """
+    unseen: list[str] = []
+    for folder, name in _git_names(str(root), unseen):
         number = 0
         while True:
             place = Path(folder, f"{_ASIDE}-{number}" if number else _ASIDE)
@@ -117,15 +127,39 @@ def _set_repositories_aside(root: Path) -> None:
                 break
             number += 1
         Path(folder, name).rename(place)
+    return "; ".join(unseen[:_MOST_UNSEEN])
 
 
-def _git_names(root: str) -> Iterator[tuple[str, str]]:
-    for folder, folders, files in os.walk(root):
-        for name in (*folders, *files):
-            if _is_git(name) and folder != root:
-                yield folder, name
-        # What is set aside is not looked into; neither is what stands beside the root's own.
-        folders[:] = [name for name in folders if not _is_git(name)]
+def _open_submodules(git: Git, root: Path) -> None:
+    """Take submodules whose folders hold something for ordinary folders: git looks into those."""
+    links = gitlinks(git)
+    filled = [link for link in links if is_filled(Path(root, os.fsdecode(link)))]
+    lines = b"".join(b"0 " + b"0" * len(links[link]) + b"\t" + link + b"\0" for link in filled)
+    if lines:
+        git.ask("update-index", "-z", "--index-info", stdin=lines)
+
+
+def _git_names(root: str, unseen: list[str]) -> Iterator[tuple[str, str]]:
+    folders = [root]
+    while folders:
+        folder = folders.pop()
+        try:
+            found = entries(folder)
+        except OSError as error:
+            unseen.append(describe(error))
+            continue
+        for entry in found:
+            if (folder, entry.name) == (root, ".git"):
+                continue
+            if _is_refused(entry):
+                yield folder, entry.name
+            # What is set aside is not looked into.
+            elif entry.is_dir(follow_symlinks=False):
+                folders.append(entry.path)
+
+
+def _is_refused(entry: "os.DirEntry[str]") -> bool:
+    return _is_git(entry.name) or (entry.name.casefold() == ".gitmodules" and entry.is_symlink())
 
 
 def _is_git(name: str) -> bool:

@@ -33,7 +33,7 @@ def survey(root: Path) -> Survey:
     folders = [str(root)]
     while folders:
         folder = folders.pop()
-        for entry in _entries(folder):
+        for entry in entries(folder):
             if entry.name == ".git":
                 if folder != str(root):
                     nested.append(os.path.relpath(entry.path, root))
@@ -74,7 +74,12 @@ def refuse_filters(git: Git, base: str) -> None:
             )
 
 
-def _entries(folder: str) -> list["os.DirEntry[str]"]:
+def entries(folder: str) -> list["os.DirEntry[str]"]:
+    """Return what is in a folder, which is made readable first where it is not.
+
+    Raises:
+        OSError: It cannot be read all the same; its path may be too long.
+    """
     for is_second in (False, True):
         try:
             with os.scandir(folder) as found:

@@ -22,6 +22,7 @@ from loopctl.sandbox.environment import command_environment, write_home
 from loopctl.sandbox.exchange import OutboxExchange
 from loopctl.sandbox.files import disk_errors, remove_tree
 from loopctl.sandbox.git import Git, git_words
+from loopctl.sandbox.leftout import left_out
 from loopctl.sandbox.lock import locked
 from loopctl.sandbox.objects import Objects
 from loopctl.sandbox.owned import Layout
@@ -168,6 +169,12 @@ class Worktree:
                 raise self._unsaved(error) from error
         self._is_unsaved = False
         return tree
+
+    def left_out(self) -> str:
+        """Return in words what the last snapshot left out; empty for nothing, or if untold."""
+        with contextlib.suppress(GitError, SandboxError, OSError):
+            return left_out(self._git, self.workdir, self._around.share)
+        return ""
 
     def rescue(self) -> Rescued:
         """Save the files under a ref of their own, whatever state they are in.

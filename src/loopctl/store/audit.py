@@ -26,6 +26,8 @@ from loopctl.disk import machine_errors
 from loopctl.events import (
     AnyEvent,
     AssumptionRecorded,
+    CallFinished,
+    CallReplayed,
     CandidateEnded,
     DecisionAnswered,
     DecisionRaised,
@@ -66,10 +68,8 @@ def audited(event: AnyEvent) -> tuple[str, ...] | None:
             return ("reason",)
         case RunEnded():
             return ("status", "exit_code", "head", "landed_here")
-        case StepStarted():
-            return ("candidate", "iteration", "step_goal")
-        case StepFinished():
-            return ("candidate", "iteration", "tree", "exit", "usage")
+        case StepStarted() | StepFinished() | CallFinished() | CallReplayed():
+            return _of_step(event)
         case PlanCreated() | PlanRevised() | TodoClosed() | TodoReopened():
             return ("candidate", "todos", "replans", "todo", "summary")
         case DecisionRaised() | DecisionAnswered():
@@ -88,6 +88,20 @@ def audited(event: AnyEvent) -> tuple[str, ...] | None:
             | GoalJudged()
         ):
             return None
+        case _:
+            assert_never(event)
+
+
+def _of_step(
+    event: StepStarted | StepFinished | CallFinished | CallReplayed,
+) -> tuple[str, ...]:
+    match event:
+        case StepStarted():
+            return ("candidate", "iteration", "step_goal")
+        case StepFinished():
+            return ("candidate", "iteration", "tree", "exit", "usage")
+        case CallFinished() | CallReplayed():
+            return ("candidate", "iteration", "ordinal", "tool", "key", "is_error", "source")
         case _:
             assert_never(event)
 

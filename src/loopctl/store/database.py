@@ -11,9 +11,10 @@ from typing import Any, Final
 from loopctl import failpoints
 from loopctl.disk import describe
 from loopctl.errors import SchemaTooNewError, StoreError
+from loopctl.store.upgrades import UPGRADES
 
 FILE_NAME: Final = "loop.db"
-SCHEMA_VERSION: Final = 1
+SCHEMA_VERSION: Final = 2
 _BUSY_MS: Final = 5000
 _MACHINES: Final = ("SQLITE_FULL", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR")
 """What SQLite says where the machine is at fault, and not the file."""
@@ -92,11 +93,17 @@ def _prepare(connection: sqlite3.Connection) -> None:
     (version,) = connection.execute("PRAGMA user_version").fetchone()
     if version > SCHEMA_VERSION:
         raise SchemaTooNewError(version, SCHEMA_VERSION)
-    if version == 0:
-        for statement in _schema().split(";"):
-            connection.execute(statement)
-        connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
+    for statement in _schema().split(";") if version == 0 else _upgrade(version):
+        connection.execute(statement)
+    connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
     connection.execute("COMMIT")
+
+
+def _upgrade(version: int) -> Iterator[str]:
+    """Yield the statements that bring a file of ``version`` up to the present one."""
+    for target, statements in UPGRADES:
+        if target > version:
+            yield from statements
 
 
 def _schema() -> str:

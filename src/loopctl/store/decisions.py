@@ -23,8 +23,8 @@ class SqliteDecisions:
         with self._database.write() as connection:
             same = connection.execute(
                 "SELECT * FROM decisions WHERE task = ? AND run_id = ? AND kind = ?"
-                " AND question = ? AND answer IS NULL",
-                (task, run_id, draft.kind, draft.question),
+                " AND question = ? AND call_key = ? AND answer IS NULL",
+                (task, run_id, draft.kind, draft.question, draft.call_key),
             ).fetchone()
             if same is not None:
                 return _decision(same)
@@ -34,7 +34,7 @@ class SqliteDecisions:
             decision_id = f"{task}.{count + 1}"
             connection.execute(
                 "INSERT INTO decisions (id, task, run_id, kind, question, best_guess, options,"
-                " reason) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                " reason, call_key) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
                 (
                     decision_id,
                     task,
@@ -44,6 +44,7 @@ class SqliteDecisions:
                     draft.best_guess,
                     json.dumps(draft.options),
                     draft.reason,
+                    draft.call_key,
                 ),
             )
         return self._one(decision_id)
@@ -96,4 +97,5 @@ def _decision(row: sqlite3.Row) -> Decision:
         answer=row["answer"],
         answered_at=row["answered_at"],
         raised=Limits(**json.loads(row["raised"])),
+        call_key=row["call_key"],
     )

@@ -2,8 +2,12 @@
 --
 --   runs         one row a run; written at its start and at each of its ends
 --   sessions     one row a candidate of a task in a run; written when its sandbox is first made
---   checkpoints  one row a step; written once and never changed
+--   checkpoints  one row a step, written once and never changed; and while a step waits for a
+--                person one row an interrupt, its number flagged (plan.interrupt_key)
 --   decisions    one row a question to a human; written when raised and when answered
+--   calls        the ledger: one row a tool call that left the sandbox; written before it is made
+--                (intent), when its result is known (done), when nobody knows it (unknown)
+--   approvals    one row a token that lets one call happen; written when granted and when used
 --   verdicts     a cache of what checks found on a tree; may be emptied at any time
 
 CREATE TABLE runs (
@@ -51,9 +55,40 @@ CREATE TABLE decisions (
     reason      TEXT NOT NULL,
     answer      TEXT,
     answered_at TEXT,
-    raised      TEXT NOT NULL DEFAULT '{}'
+    raised      TEXT NOT NULL DEFAULT '{}',
+    call_key    TEXT NOT NULL DEFAULT '',
+    is_applied  INTEGER NOT NULL DEFAULT 0
 ) STRICT;
 CREATE INDEX decisions_by_task ON decisions (task);
+
+CREATE TABLE calls (
+    key         TEXT PRIMARY KEY,
+    session_id  TEXT NOT NULL REFERENCES sessions (id),
+    iteration   INTEGER NOT NULL CHECK (iteration >= 0),
+    ordinal     INTEGER NOT NULL CHECK (ordinal >= 0),
+    tool        TEXT NOT NULL,
+    args_sha256 TEXT NOT NULL,
+    state       TEXT NOT NULL CHECK (state IN ('intent', 'done', 'unknown')),
+    owner       TEXT NOT NULL,
+    result      TEXT,
+    created     TEXT NOT NULL,
+    expires     TEXT NOT NULL,
+    UNIQUE (session_id, iteration, ordinal),
+    CHECK ((state = 'done') = (result IS NOT NULL))
+) STRICT;
+
+CREATE TABLE approvals (
+    token       TEXT PRIMARY KEY,
+    decision_id TEXT NOT NULL UNIQUE REFERENCES decisions (id),
+    run_id      TEXT NOT NULL REFERENCES runs (id),
+    session_id  TEXT NOT NULL REFERENCES sessions (id),
+    iteration   INTEGER NOT NULL,
+    ordinal     INTEGER NOT NULL,
+    tool        TEXT NOT NULL,
+    args_sha256 TEXT NOT NULL,
+    expires     TEXT NOT NULL,
+    used        TEXT
+) STRICT;
 
 CREATE TABLE verdicts (
     tree       TEXT NOT NULL,

@@ -2,6 +2,7 @@
 
 import hashlib
 import sqlite3
+from dataclasses import replace
 
 from loopctl import plan
 from loopctl.domain import Sha, TaskId
@@ -17,7 +18,10 @@ class SqliteSessions:
         self._database = database
 
     def open_session(self, run_id: str, task: TaskId, candidate: str, base: Sha) -> SessionRecord:
-        """Return the session of that candidate, made now or earlier, with its last checkpoint."""
+        """Return the session of that candidate, made now or earlier, with its last checkpoint.
+
+        An interrupt of the step after that comes with it, and is never taken for a checkpoint.
+        """
         session_id = f"{run_id}/{task}/{candidate}"
         with self._database.write() as connection:
             connection.execute(
@@ -25,12 +29,15 @@ class SqliteSessions:
                 " ON CONFLICT DO NOTHING",
                 (session_id, run_id, task, candidate, base),
             )
-        rows = self._database.rows(
-            "SELECT s.*, c.loop_iteration, c.blob FROM sessions s LEFT JOIN checkpoints c"
-            " ON c.session_id = s.id WHERE s.id = ? ORDER BY c.loop_iteration DESC LIMIT 1",
-            (session_id,),
-        )
-        return _record(rows[0])
+            (row,) = connection.execute(
+                "SELECT s.*, c.loop_iteration, c.blob FROM sessions s LEFT JOIN checkpoints c"
+                " ON c.session_id = s.id AND c.loop_iteration < ?"
+                " WHERE s.id = ? ORDER BY c.loop_iteration DESC LIMIT 1",
+                (plan.INTERRUPT_FLAG, session_id),
+            ).fetchall()
+            record = _record(row)
+            found = _newest_interrupt(connection, session_id, record.iteration + 1)
+        return replace(record, interrupt=found[1]) if found is not None else record
 
     def last_run(self, task: TaskId) -> str | None:
         """Return the run that was the last to open a session of a task."""
@@ -40,11 +47,13 @@ class SqliteSessions:
         return str(rows[0]["run_id"]) if rows else None
 
     def save_checkpoint(self, session_id: str, iteration: int, checkpoint: plan.Checkpoint) -> None:
-        """Save one iteration; the same again is a no-op.
+        """Save one iteration, and drop the step's interrupts; the same again is a no-op.
 
         Raises:
             CheckpointConflictError: The iteration exists with other contents.
+            ValueError: The iteration is not below ``plan.ITERATION_LIMIT``.
         """
+        plan.check_iteration(iteration)
         blob = plan.encode(checkpoint)
         digest = hashlib.sha256(blob).hexdigest()
         with self._database.write() as connection:
@@ -57,8 +66,53 @@ class SqliteSessions:
                 "SELECT hash FROM checkpoints WHERE session_id = ? AND loop_iteration = ?",
                 (session_id, iteration),
             ).fetchone()
+            if found == digest:
+                connection.execute(
+                    "DELETE FROM checkpoints WHERE session_id = ? AND loop_iteration >= ?"
+                    " AND loop_iteration % ? <= ?",
+                    (session_id, plan.INTERRUPT_FLAG, plan.ITERATION_LIMIT, iteration),
+                )
         if found != digest:
             raise CheckpointConflictError(session_id, iteration)
+
+    def save_interrupt(self, session_id: str, iteration: int, interrupt: plan.Interrupt) -> None:
+        """Save that a step waits for a person; the newest one of the step counts.
+
+        Raises:
+            CheckpointConflictError: The step has come to its end already.
+            ValueError: The iteration is not below ``plan.ITERATION_LIMIT``.
+        """
+        plan.check_iteration(iteration)
+        blob = plan.encode_interrupt(interrupt)
+        with self._database.write() as connection:
+            (ended,) = connection.execute(
+                "SELECT count(*) FROM checkpoints"
+                " WHERE session_id = ? AND loop_iteration BETWEEN ? AND ?",
+                (session_id, iteration, plan.ITERATION_LIMIT),
+            ).fetchone()
+            if ended:
+                raise CheckpointConflictError(session_id, iteration)
+            last = _newest_interrupt(connection, session_id, iteration)
+            if last is not None and last[1] == interrupt:
+                return
+            key = plan.interrupt_key(iteration, 0) if last is None else plan.next_key(last[0])
+            connection.execute(
+                "INSERT INTO checkpoints (session_id, loop_iteration, hash, blob)"
+                " VALUES (?, ?, ?, ?)",
+                (session_id, key, hashlib.sha256(blob).hexdigest(), blob),
+            )
+
+
+def _newest_interrupt(
+    connection: sqlite3.Connection, session_id: str, iteration: int
+) -> tuple[int, plan.Interrupt] | None:
+    """Return the step's interrupt that counts, and the number that it is saved under."""
+    row = connection.execute(
+        "SELECT loop_iteration, blob FROM checkpoints WHERE session_id = ? AND loop_iteration >= ?"
+        " AND loop_iteration % ? = ? ORDER BY loop_iteration DESC LIMIT 1",
+        (session_id, plan.INTERRUPT_FLAG, plan.ITERATION_LIMIT, iteration),
+    ).fetchone()
+    return (row["loop_iteration"], plan.decode_interrupt(row["blob"])) if row else None
 
 
 def _record(row: sqlite3.Row) -> SessionRecord:

@@ -5,8 +5,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from loopctl.clock import Clock, SystemClock
+from loopctl.store.calls import SqliteCallDecisions
 from loopctl.store.database import FILE_NAME, open_database
 from loopctl.store.decisions import SqliteDecisions
+from loopctl.store.ledger import SqliteLedger
+from loopctl.store.owners import FOLDER, Owners
 from loopctl.store.runs import SqliteRuns
 from loopctl.store.sessions import SqliteSessions
 from loopctl.store.verdicts import SqliteVerdicts
@@ -15,12 +19,16 @@ from loopctl.store.verdicts import SqliteVerdicts
 class Stores(AbstractContextManager["Stores"]):
     """The stores of one checkout, over one connection."""
 
-    def __init__(self, local: Path) -> None:
+    def __init__(self, local: Path, clock: Clock | None = None) -> None:
+        clock = clock or SystemClock()
         self._database = open_database(local / FILE_NAME)
         self.runs = SqliteRuns(self._database)
         self.sessions = SqliteSessions(self._database)
         self.decisions = SqliteDecisions(self._database)
         self.verdicts = SqliteVerdicts(self._database)
+        self._owners = Owners(local / FOLDER)
+        self.ledger = SqliteLedger(self._database, clock, self._owners)
+        self.call_decisions = SqliteCallDecisions(self._database, clock)
 
     def __enter__(self) -> Self:
         """Return the stores."""
@@ -32,5 +40,6 @@ class Stores(AbstractContextManager["Stores"]):
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Close the connection."""
+        """Close the connection; calls that this process has begun are known to be left then."""
+        self._owners.close()
         self._database.close()

@@ -2,6 +2,7 @@
 
 import os
 import resource
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -70,6 +71,99 @@ def test_what_git_would_not_take_is_kept_under_another_name(
     (sandbox.workdir / "sub" / "beside").write_text("x")
     assert sandbox.rescue() == Rescued(REF)
     assert listed(users, REF) == {"a", "b", "sub/beside", "sub/git-set-aside/config"}
+
+
+@pytest.mark.parametrize("name", [".GIT", ".git ", "git~1"])
+def test_a_folder_beside_the_roots_own_git_is_kept_too(
+    users: Any, repo: OwnedRepository, sandbox: Any, name: str
+) -> None:
+    (sandbox.workdir / name).mkdir()
+    (sandbox.workdir / name / "config").write_text("x")
+    (sandbox.workdir / "beside").write_text("x")
+    with pytest.raises(SandboxError, match="could not be saved"):
+        sandbox.snapshot()
+    assert sandbox.rescue() == Rescued(REF)
+    assert listed(users, REF) == {"a", "b", "beside", "git-set-aside/config"}
+
+
+def test_a_link_that_git_does_not_take_is_kept_under_another_name(
+    users: Any, repo: OwnedRepository, sandbox: Any
+) -> None:
+    (sandbox.workdir / "beside").write_text("x")
+    (sandbox.workdir / ".gitmodules").symlink_to("beside")
+    assert sandbox.rescue() == Rescued(REF)
+    assert listed(users, REF) == {"a", "b", "beside", "git-set-aside"}
+
+
+def test_a_file_behind_a_filter_is_kept_as_it_is(repo: OwnedRepository, sandbox: Any) -> None:
+    (sandbox.workdir / ".gitattributes").write_text("*.bin filter=lfs diff=lfs -text\n")
+    (sandbox.workdir / "big.bin").write_bytes(b"\0raw\r\n")
+    (sandbox.workdir / "beside").write_text("x")
+    with pytest.raises(SandboxError, match=r"big\.bin goes through the filter 'lfs'"):
+        sandbox.snapshot()
+    assert sandbox.rescue() == Rescued(REF)
+    assert repo.read_blob(REF, "big.bin") == b"\0raw\r\n"
+    assert repo.read_blob(REF, "beside") == b"x"
+
+
+@pytest.mark.parametrize("before", ["", "git init -q sub;"])
+def test_files_in_a_submodules_folder_are_kept(users: Any, make: Any, before: str) -> None:
+    part = make("part")
+    part.commit(p="1")
+    users.git("submodule", "--quiet", "add", str(part.root), "sub")
+    users.commit("with a submodule")
+    repo = users.owned()
+    repo.sync()
+    sandbox = repo.open_sandbox("T1", repo.head(), rescue_ref=REF)
+    sandbox.run(f"{before} mkdir sub/deep; echo x > sub/deep/in; echo y > beside", timeout_s=20)
+    assert sandbox.rescue() == Rescued(REF)
+    assert {"sub/deep/in", "beside", "a", "b"} <= listed(users, REF)
+    assert "sub" not in listed(users, REF)
+
+
+def test_files_below_a_path_that_is_too_long_stay_in_their_place(
+    users: Any, repo: OwnedRepository, sandbox: Any
+) -> None:
+    dig = "import os\nfor i in range(25):\n os.mkdir('n' * 200); os.chdir('n' * 200)\n"
+    code = f"{dig}open('deep', 'w').write('x')"
+    assert sandbox.run([sys.executable, "-c", code], timeout_s=20).returncode == 0
+    (sandbox.workdir / "beside").write_text("x")
+    with pytest.raises(SandboxError, match="File name too long") as caught:
+        sandbox.snapshot()
+    assert len(str(caught.value)) < 500
+    found = sandbox.rescue()
+    assert found.ref == REF
+    assert not found.is_complete
+    assert "File name too long" in found.why
+    sandbox.close()
+    assert (sandbox.workdir / "beside").exists()
+    assert listed(users, REF) == {"a", "b", "beside"}
+
+
+def test_what_a_snapshot_leaves_out_is_told(users: Any, make: Any) -> None:
+    part = make("part")
+    part.commit(p="1")
+    users.git("submodule", "--quiet", "add", str(part.root), "sub")
+    users.commit("with a submodule", **{".gitignore": "build/\n*.log\n"})
+    (users.root / ".venv").mkdir()
+    repo = users.owned(share=(".venv",))
+    repo.sync()
+    sandbox = repo.open_sandbox("T1", repo.head(), rescue_ref=REF)
+    sandbox.run("mkdir -p x/__pycache__; echo > x/__pycache__/y.pyc; echo new > new", timeout_s=20)
+    sandbox.snapshot()
+    assert sandbox.left_out() == ""
+    sandbox.run("mkdir build; for n in 1 2 3 4; do echo > build/$n; done", timeout_s=20)
+    sandbox.run("echo > sub/in; echo > new", timeout_s=20)
+    sandbox.snapshot()
+    assert sandbox.left_out() == (
+        "4 ignored files that the ignore rules (.gitignore) leave out: "
+        "build/1, build/2, build/3, ...; "
+        "1 file in a submodule's folder, where nothing is kept: sub/in"
+    )
+    sandbox.run("rm -r build sub/in; echo > x.log", timeout_s=20)
+    assert sandbox.left_out() == (
+        "1 ignored file that the ignore rules (.gitignore) leave out: x.log"
+    )
 
 
 def test_after_a_rescue_the_worktree_comes_back_exactly(

@@ -1,6 +1,7 @@
 """A user's project and its manifest, driven by the real thing; after each command all is as before.
 
-``project.run()`` drives in this process, ``project.loop()`` starts ``python -m loopctl``. Both
+``project.run()`` drives in this process, ``project.loop()`` runs a whole command line there, and
+with ``real`` or ``project.start()`` it is a process of its own, ``python -m loopctl``. They
 compare the user's whole checkout and git folder byte for byte with what they were, and see to it
 that no process, worktree or private folder stays behind.
 """
@@ -21,8 +22,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
 
 from loopctl import bootstrap
+from loopctl.cli.app import build
 from loopctl.domain import Decision, RunOptions, Scope, TaskId
 from loopctl.errors import LoopctlError
 from loopctl.events import AnyEvent, RunEnded
@@ -200,12 +203,21 @@ class Project:
             stderr=subprocess.PIPE,
         )
 
-    def loop(self, *argv: str, untouched: bool = True, cwd: Path | None = None) -> Done:
-        """Run ``loop`` to its end."""
+    def loop(
+        self, *argv: str, untouched: bool = True, cwd: Path | None = None, real: bool = False
+    ) -> Done:
+        """Run a whole command line to its end, in this process or as a real one."""
         before = self.picture() if untouched else None
-        done = self.finish(self.start(*argv, cwd=cwd))
+        done = self.finish(self.start(*argv, cwd=cwd)) if real else self._invoke(argv, cwd)
         self.check(before)
         return done
+
+    def _invoke(self, argv: Sequence[str], cwd: Path | None) -> Done:
+        with contextlib.chdir(cwd or self.root):
+            result = CliRunner().invoke(build(argv), list(argv), prog_name="loop")
+        if result.exception is not None and not isinstance(result.exception, SystemExit):
+            raise result.exception
+        return Done(result.exit_code, result.stdout, result.stderr)
 
     @staticmethod
     def finish(process: "subprocess.Popen[bytes]") -> Done:
@@ -282,7 +294,7 @@ def _look(path: Path) -> tuple[object, ...]:
     mode = path.lstat().st_mode
     if path.is_symlink():
         return mode, str(path.readlink())
-    if path.is_dir():
+    if not path.is_file():
         return (mode,)
     content = path.read_bytes()
     return mode, _STATUS.sub(b"", content) if path.name == "ACTIVE.toml" else content

@@ -189,8 +189,54 @@ def test_no_change_at_all_is_stuck_with_the_word_empty(project: Any) -> None:
     outcome = project.run()
     assert outcome.code == 4
     reasons = {event.checks[0].reason for event in outcome.of("gate_finished")}
-    assert all("the diff is empty" in reason for reason in reasons)
+    nothing = "the diff is empty: nothing differs from the base"
+    left_out = "1 ignored file that the ignore rules (.gitignore) leave out: ignored.log"
+    assert reasons == {f"{nothing}; change a file", f"{nothing}; there is {left_out}"}
     assert (project.status("T1"), project.status("T2")) == ("stuck", "stuck")
+    assert "leave out: ignored.log" in project.loop("report").out
+
+
+def test_files_in_a_submodules_folder_alone_are_no_change_and_said(with_submodule: Any) -> None:
+    project = with_submodule
+    project.manifest(project.task("T1", "echo x > vendor/lib/new"))
+    outcome = project.run()
+    assert outcome.code == 4
+    reason = outcome.of("gate_finished")[0].checks[0].reason
+    assert "1 file in a submodule's folder, where nothing is kept: vendor/lib/new" in reason
+
+
+UNSAVEABLE = {
+    "nested repository": ("git init -q sub; echo in > sub/in", "sub/.git", "sub/in"),
+    "in a new folder": ("mkdir n; echo in > n/in; git init -q n/deep", "n/deep/.git", "n/in"),
+    "filter": (
+        "echo '*.bin filter=lfs' > .gitattributes; echo in > big.bin",
+        "big.bin goes through the filter 'lfs'",
+        "big.bin",
+    ),
+    "name of git": ("mkdir .GIT; echo in > .GIT/config", ".GIT/config", "git-set-aside/config"),
+}
+
+
+@pytest.mark.parametrize("name", UNSAVEABLE)
+def test_one_path_that_cannot_be_saved_loses_nothing_and_the_cause_is_said(
+    project: Any, name: str
+) -> None:
+    command, cause, saved = UNSAVEABLE[name]
+    noise = "seq 100"
+    project.manifest(project.task("T1", f"{command}; echo beside > beside; {noise}"))
+    outcome = project.run()
+    assert outcome.code == 4
+    assert project.status("T1") == "stuck"
+    tail = outcome.of("step_finished")[0].tail
+    assert cause in tail.splitlines()[0]
+    assert tail.splitlines()[-1] == "100"
+    assert project.kept_file("beside", among="T1/main+interrupted") == ["beside"]
+    assert project.kept_file(saved, among="T1/main+interrupted") == ["in"]
+    assert "T1/main+interrupted" in project.loop("recover").out
+    for argv in (["report"], ["show", "T1"]):
+        # Lines are broken where the terminal ends.
+        said = "".join(project.loop(*argv).out.split())
+        assert "".join(cause.split()) in said, argv
 
 
 def test_a_project_in_a_folder_with_an_odd_name_works(

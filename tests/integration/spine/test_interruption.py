@@ -48,11 +48,47 @@ def test_a_signal_ends_the_children_saves_and_the_next_loop_carries_on(
     assert project.run_statuses() == ["interrupted"]
     assert project.kept_file("half", among="T1") == ["half"]
     places["go"].touch()
-    done = project.loop("--json")
+    done = project.loop("--json", real=True)
     assert done.code == 0, done.err
     assert json.loads(done.out)["status"] == "complete"
     assert project.landed() == ["T0", "T1", "T2"]
     assert project.run_statuses() == ["complete"]
+
+
+STUBBORN = (
+    "trap 'echo > {mark}-asked' INT TERM; echo half > half; if [ -e {go} ]; then exit 0; fi; "
+    "setsid sh -c 'echo $$ > {mark}-far; exec sleep 1000' & "
+    "env -i setsid sh -c 'echo $$ > {mark}-bare; exec /bin/sleep 1000' & "
+    "until [ -s {mark}-far ] && [ -s {mark}-bare ]; do sleep 0.01; done; "
+    "echo $$ > {mark}; while :; do sleep 1000; done"
+)
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_second_signal_ends_all_at_once_and_the_next_loop_carries_on(
+    project: Any, started: Started, places: dict[str, Path], number: signal.Signals
+) -> None:
+    script = STUBBORN.format(**places)
+    project.manifest(project.task("T1", script, verify_cmd="test -e half"))
+    process = started()
+    pids = [pid_at(project, places["mark"])]
+    pids += [pid_at(project, Path(f"{places['mark']}-{kind}")) for kind in ("far", "bare")]
+    process.send_signal(number)
+    project.wait_for(Path(f"{places['mark']}-asked").exists)
+    process.send_signal(number)
+    assert project.finish(process).code == -number
+    assert [pid for pid in pids if project.is_alive(pid)] == []
+    assert processes_of(project) == []
+    assert project.status("T1") == "in-progress"
+    places["go"].touch()
+    done = project.loop("--json")
+    assert done.code == 0, done.err
+    assert project.landed() == ["T1"]
+    assert project.kept_file("half", among="T1") != []
+
+
+def processes_of(project: Any) -> list[str]:
+    return [left for left in project.leftovers() if left.startswith("process ")]
 
 
 def test_a_signal_while_the_goal_is_judged_interrupts_the_run(
@@ -90,7 +126,7 @@ def test_a_kill_in_the_middle_of_a_step_loses_nothing_and_does_nothing_twice(
     assert (project.status("T0"), project.status("T1")) == ("done", "in-progress")
     assert [str(one) for one in project.leftovers()] != []
     places["go"].touch()
-    done = project.loop("--json")
+    done = project.loop("--json", real=True)
     assert done.code == 0, done.err
     assert json.loads(done.out)["status"] == "complete"
     project.wait_for(lambda: not project.is_alive(child))

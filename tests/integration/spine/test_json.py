@@ -91,7 +91,7 @@ def test_one_document_is_printed_whatever_the_run_came_to(
         ("report", "--json"),
         ("recover", "--json"),
     ):
-        assert json.loads(project.finish(project.start(*argv)).out)
+        assert json.loads(project.loop(*argv).out)
 
 
 def test_an_empty_frontier_still_prints_its_document(project: Any) -> None:

@@ -85,7 +85,7 @@ def test_a_manifest_that_is_no_file_is_refused(project: Any, kind: str) -> None:
         run(["mkfifo", place], check=True)
     else:
         place.symlink_to("nowhere")
-    done = project.finish(project.start())
+    done = project.loop()
     assert (done.code, done.out) == (2, "")
     assert done.err.startswith("loop: tasks/")
     assert "Traceback" not in done.err

@@ -32,7 +32,7 @@ def test_a_folder_that_is_no_repository_is_refused(
     folder = tmp_path / "plain"
     folder.mkdir()
     (folder / "file").write_text("mine")
-    done = elsewhere.finish(elsewhere.start(*argv, cwd=folder))
+    done = elsewhere.loop(*argv, cwd=folder)
     assert_refused(done, "not in a git repository", "git init")
     assert [path.name for path in folder.iterdir()] == ["file"]
 
@@ -42,7 +42,7 @@ def test_a_repository_without_a_commit_is_refused(elsewhere: Any, tmp_path: Path
     (folder / "tasks").mkdir(parents=True)
     elsewhere.git("init", "-q", cwd=folder)
     (folder / "tasks" / "ACTIVE.toml").write_text(elsewhere.read("tasks/ACTIVE.toml"))
-    assert_refused(elsewhere.finish(elsewhere.start(cwd=folder)), "no commit yet")
+    assert_refused(elsewhere.loop(cwd=folder), "no commit yet")
     assert not (folder / ".local").exists()
 
 
@@ -50,7 +50,7 @@ def test_a_bare_repository_is_refused(elsewhere: Any, tmp_path: Path) -> None:
     folder = tmp_path / "bare.git"
     elsewhere.git("clone", "-q", "--bare", str(elsewhere.root), str(folder))
     names = sorted(path.name for path in folder.iterdir())
-    assert_refused(elsewhere.finish(elsewhere.start(cwd=folder)), "bare repository")
+    assert_refused(elsewhere.loop(cwd=folder), "bare repository")
     assert sorted(path.name for path in folder.iterdir()) == names
 
 
@@ -59,10 +59,10 @@ def test_a_git_folder_that_is_none_is_refused(elsewhere: Any, tmp_path: Path) ->
     (folder / "tasks").mkdir(parents=True)
     (folder / ".git").write_text("gitdir: /nowhere\n")
     (folder / "tasks" / "ACTIVE.toml").write_text(elsewhere.read("tasks/ACTIVE.toml"))
-    assert_refused(elsewhere.finish(elsewhere.start(cwd=folder)), "cannot be read")
+    assert_refused(elsewhere.loop(cwd=folder), "cannot be read")
     (folder / ".git").unlink()
     (folder / ".git").mkdir()
-    assert_refused(elsewhere.finish(elsewhere.start(cwd=folder)), "cannot be read")
+    assert_refused(elsewhere.loop(cwd=folder), "cannot be read")
 
 
 def test_a_damaged_repository_is_an_error_of_the_tasks(project: Any) -> None:

@@ -9,6 +9,7 @@ from loopctl.domain import Axis, DecisionKind, RunStatus, Scope, TaskStatus
 from loopctl.errors import MachineError
 from loopctl.events import (
     AnyEvent,
+    CallFinished,
     DecisionAnswered,
     DecisionRaised,
     GateFinished,
@@ -336,6 +337,20 @@ def test_an_entry_that_the_disk_refused_comes_with_the_next(
     chain.close()
     assert flaw(tmp_path) is None
     assert len(lines(tmp_path)) == 3
+
+
+def test_a_call_that_leaves_the_sandbox_has_an_entry(run: Path) -> None:
+    made = CallFinished(
+        task="T1", candidate="main", iteration=1, ordinal=2, tool="mcp__x__y", key="k", ms=3
+    )
+    write(run, [made])
+    entry = json.loads(lines(run)[-1])
+    assert (entry["what"], entry["fields"]["tool"], entry["fields"]["key"]) == (
+        "call_finished",
+        "mcp__x__y",
+        "k",
+    )
+    assert "ms" not in entry["fields"]
 
 
 def test_the_file_is_private(run: Path) -> None:

@@ -35,6 +35,8 @@ SAMPLES = [
     '{"type":"todo_reopened","task":"T1","candidate":"main","todo":"a"}',
     '{"type":"message_rejected","task":"T1","candidate":"main","error":"bad"}',
     '{"type":"assumption_recorded","task":"T1","candidate":"main","text":"x"}',
+    '{"type":"call_finished","task":"T1","candidate":"a","iteration":1,"ordinal":0,"tool":"t","key":"k"}',
+    '{"type":"call_replayed","task":"T1","candidate":"a","iteration":1,"ordinal":0,"tool":"t","key":"k","source":"probe"}',
     '{"type":"gate_finished","task":"T1","candidate":"main","head":"h","tree":"t","checks":[]}',
     '{"type":"candidate_ended","task":"T1","name":"a","verdict":"pass","ref":"refs/loop/x"}',
     '{"type":"fork_resolved","task":"T1","winner":null,"reason":"none passed"}',

@@ -1,8 +1,10 @@
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 
 import pytest
 
+from loopctl.calls import ToolCall, ToolResult
 from loopctl.domain import Goal, Kind, Task, TaskId
 from loopctl.engine.taskrun import RunContext, Start, TaskRun
 from loopctl.engine.work import Ended, Tools
@@ -20,6 +22,22 @@ from loopctl.testing import (
 )
 
 
+class MemoryCalls:
+    """The port ``CallDecisions``: remembers what it was told."""
+
+    def __init__(self) -> None:
+        self.granted: dict[str, ToolCall] = {}
+        self.settled: dict[str, tuple[str, ToolResult | None]] = {}
+
+    def grant(self, decision_id: str, call: ToolCall, lifetime: timedelta) -> str:
+        del lifetime
+        self.granted[decision_id] = call
+        return f"token for {decision_id}"
+
+    def settle(self, decision_id: str, key: str, result: ToolResult | None) -> bool:
+        return self.settled.setdefault(decision_id, (key, result)) == (key, result)
+
+
 @dataclass
 class Bench:
     """An engine on doubles: one task, a scripted worker, a scripted gate."""
@@ -31,12 +49,14 @@ class Bench:
     clock: StillClock
     brain: MemoryBrain
     settings: Settings
+    calls: MemoryCalls
 
     def tools(self) -> Tools:
         return Tools(
             gate=self.gate,
             repository=self.repository,
             sessions=self.sessions,
+            calls=self.calls,
             brain=self.brain,
             clock=self.clock,
             emit=self.log.emit,
@@ -73,6 +93,7 @@ def bench() -> Bench:
         clock=StillClock(),
         brain=MemoryBrain("the goal"),
         settings=Settings(),
+        calls=MemoryCalls(),
     )
 
 

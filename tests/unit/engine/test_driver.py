@@ -1,5 +1,5 @@
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -97,8 +97,16 @@ def manifest(*tasks: str) -> str:
 
 
 @pytest.fixture
-def rig(bench: Any, tmp_path: Path) -> Callable[[str], Rig]:
-    return lambda text: Rig(bench, tmp_path, text)
+def rig(bench: Any, tmp_path: Path) -> Iterator[Callable[[str], Rig]]:
+    made: list[Rig] = []
+
+    def make(text: str) -> Rig:
+        made.append(Rig(bench, tmp_path, text))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.database.close()
 
 
 DRAFT = DecisionDraft(DecisionKind.EXTERNAL, "Which?", "blue")

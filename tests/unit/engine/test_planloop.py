@@ -27,6 +27,7 @@ from loopctl.steps import (
     PremiseInvalid,
     StepEvent,
     TodoDone,
+    ToolCallStarted,
 )
 from loopctl.testing import ScriptedStep, ScriptedWorker
 from loopctl.verdict import Blame, Check, CheckResult, Verdict
@@ -240,7 +241,8 @@ def test_files_that_cannot_even_be_rescued_stay_and_a_human_is_asked(
     assert "/the/worktree" in ended.drafts[0].question
     assert [sandbox.tree for sandbox in trees] == ["work", "work"]
     assert ended.plan.budget.loops_used == 0
-    [first, _] = bench.of("noticed")
+    [cause, first, *_] = bench.of("noticed")
+    assert cause.text == "a step was not kept: the worktree is gone"
     assert (first.task, first.level) == ("T1", "warning")
     assert "the disk is full" in first.text
 
@@ -332,3 +334,41 @@ def test_reopened_todo_is_open_in_the_checkpoint(
     plan = bench.sessions.saved[0][2].plan
     assert plan.todos[0].status is TodoStatus.ACTIVE
     assert plan.progress[0] == replace(plan.progress[0], todo_completed=False)
+
+
+def calls(*hashes: str) -> tuple[StepEvent, ...]:
+    return tuple(ToolCallStarted(n, "search", digest) for n, digest in enumerate(hashes))
+
+
+def test_same_call_again_and_again_inside_a_step_stops_the_worker(
+    bench: Any, task: MakeTask
+) -> None:
+    class Endless(ScriptedWorker):
+        was_closed = False
+
+        def execute_step(self, request: Any, sandbox: Any) -> Any:
+            self.requests.append(request)
+            sandbox.restore("half")
+            try:
+                for n in range(1000):
+                    yield ToolCallStarted(n, "search", "same")
+            finally:
+                self.was_closed = True
+
+    hands = Endless([])
+    ended = bench.run(hands, task())
+    assert ended.stop == StopReason(Axis.STALL, "worker_stuck")
+    assert (hands.was_closed, len(hands.requests), ended.tree) == (True, 1, "half")
+
+
+@pytest.mark.parametrize(
+    "hashes",
+    [("a",) * 5, ("a", "b") * 10, ("",) * 20, ("a",) * 5 + ("b",) + ("a",) * 5],
+    ids=["fewer", "taking turns", "not compared", "interrupted"],
+)
+def test_other_sequences_of_calls_inside_a_step_stop_nothing(
+    bench: Any, task: MakeTask, worker: MakeWorker, hashes: tuple[str, ...]
+) -> None:
+    bench.gate.passing = frozenset({"good"})
+    hands = worker(ScriptedStep(tree="good", events=(*calls(*hashes), *DONE)))
+    assert bench.run(hands, task()).is_passed

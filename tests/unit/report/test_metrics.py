@@ -11,6 +11,8 @@ import pytest
 from loopctl.domain import Axis, DecisionKind
 from loopctl.events import (
     AnyEvent,
+    CallFinished,
+    CallReplayed,
     DecisionAnswered,
     DecisionRaised,
     PlanCreated,
@@ -202,6 +204,15 @@ def test_only_approvals_count_as_approvals() -> None:
     answered = [DecisionAnswered(id=key, answer=answer) for key, answer in answers.items()]
     numbers = counted([*raised, *answered])["autoloop_interrupt_approvals_total"]
     assert numbers == {"approved": 1, "rejected": 1, "timeout": 0}
+
+
+def test_a_call_that_is_answered_without_being_made_again_is_counted() -> None:
+    where = CallFinished(task="T1", candidate="main", iteration=1, ordinal=1, tool="t", key="k")
+    again = CallReplayed(
+        task="T1", candidate="main", iteration=1, ordinal=1, tool="t", key="k", source="ledger"
+    )
+    numbers = counted([where, again, again])
+    assert numbers["mcp_idempotency_dedup_hits_total"] == {"": 2}
 
 
 def test_overhead_falls_into_the_buckets_that_hold_it_and_unmeasured_steps_do_not_count() -> None:

@@ -36,7 +36,7 @@ Approve = Annotated[
     bool | None,
     typer.Option(
         "--approve/--reject",
-        help="Let a pending action happen, or leave the task as it is.",
+        help="Let a pending action happen, or refuse it; else a refusal leaves the task as it is.",
         show_default=False,
     ),
 ]
@@ -140,7 +140,8 @@ def _given(project: "Project", said: Said) -> list["Given"]:
 
 
 def _one(target: str, said: Said) -> "Given":
-    from loopctl.cli.answers import APPROVED, REJECTED, Given, read_caps
+    from loopctl.cli.answers import Given, read_caps
+    from loopctl.domain import APPROVED, REJECTED
 
     caps = read_caps(said.budget)
     text = said.text or ""

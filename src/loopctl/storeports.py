@@ -1,0 +1,94 @@
+"""The protocols of what must survive the process: runs, sessions, decisions, verdicts.
+
+They belong to ``ports.py``, and stand apart because only the engine and the gate need them.
+Every write is one transaction in ``.local/loop.db``.
+"""
+
+from typing import Protocol
+
+from loopctl.domain import Decision, DecisionDraft, Limits, RunStatus, Sha, TaskId
+from loopctl.plan import Checkpoint, Interrupt
+from loopctl.records import RunRecord, SessionRecord
+from loopctl.verdict import CheckResult
+
+
+class RunStore(Protocol):
+    """Runs."""
+
+    def create_run(self, record: RunRecord) -> None:
+        """Remember a new run."""
+        ...
+
+    def set_run_status(self, run_id: str, status: RunStatus, ended: str | None) -> None:
+        """Remember how a run stands."""
+        ...
+
+    def run(self, run_id: str) -> RunRecord | None:
+        """Return one run."""
+        ...
+
+    def runs(self) -> tuple[RunRecord, ...]:
+        """Return all runs, the newest first."""
+        ...
+
+
+class SessionStore(Protocol):
+    """Sessions and their checkpoints."""
+
+    def open_session(self, run_id: str, task: TaskId, candidate: str, base: Sha) -> SessionRecord:
+        """Return the session of that candidate, with its last checkpoint and what interrupts it."""
+        ...
+
+    def last_run(self, task: TaskId) -> str | None:
+        """Return the run that was the last to open a session of a task."""
+        ...
+
+    def save_checkpoint(self, session_id: str, iteration: int, checkpoint: Checkpoint) -> None:
+        """Save one iteration, and drop the step's interrupts; the same again is a no-op.
+
+        Raises:
+            CheckpointConflictError: The iteration exists with other contents.
+        """
+        ...
+
+    def save_interrupt(self, session_id: str, iteration: int, interrupt: Interrupt) -> None:
+        """Save that a step waits for a person; the newest one of the step counts.
+
+        Raises:
+            CheckpointConflictError: The step has come to its end already.
+        """
+        ...
+
+
+class DecisionStore(Protocol):
+    """What humans were asked, and what they said."""
+
+    def raise_decision(self, run_id: str, task: str, draft: DecisionDraft) -> Decision:
+        """Return the new decision, numbered within its task; the open one if it is the same."""
+        ...
+
+    def answer_decision(
+        self, decision_id: str, answer: str, answered_at: str, raised: Limits
+    ) -> Decision:
+        """Return the decision with its answer and the caps that it raises.
+
+        Raises:
+            AnswerError: There is no such decision, or it was answered before (and how).
+        """
+        ...
+
+    def decisions(self, *, task: str | None = None) -> tuple[Decision, ...]:
+        """Return the decisions of all runs in the order in which they were raised."""
+        ...
+
+
+class VerdictCache(Protocol):
+    """Remembers verdicts on trees, so that a base is judged once."""
+
+    def get(self, tree: str, check: str, command: str) -> CheckResult | None:
+        """Return what was found before."""
+        ...
+
+    def put(self, tree: str, check: str, command: str, result: CheckResult) -> None:
+        """Remember a verdict; one whose blame is ``environment`` or ``flaky`` is not kept."""
+        ...
