@@ -1,4 +1,4 @@
-"""``--json``: one document on stdout where something was done, nothing at all where it was refused."""
+"""``--json``: one document on stdout: of what was done, or of why nothing was."""
 
 import json
 from collections.abc import Callable
@@ -26,11 +26,13 @@ BREAKAGES: dict[str, Callable[[Any], None]] = {
 
 
 @pytest.mark.parametrize("breakage", BREAKAGES)
-def test_nothing_is_printed_on_stdout_where_nothing_was_done(project: Any, breakage: str) -> None:
+def test_where_nothing_was_done_the_document_says_why(project: Any, breakage: str) -> None:
     BREAKAGES[breakage](project)
     done = project.loop("--json")
-    assert (done.code, done.out) == (2, "")
-    assert done.err.startswith("loop: ")
+    assert done.code == 2
+    refusal = json.loads(done.out)
+    assert set(refusal) == {"schema", "error", "exit_code"}
+    assert done.err == f"loop: {refusal['error']['message']}\n"
     assert "Traceback" not in done.err
 
 
@@ -50,9 +52,13 @@ def test_nothing_is_printed_on_stdout_where_nothing_was_done(project: Any, break
         ("recover", "refs/loop/x", "--branch", "y"),
     ],
 )
-def test_bad_usage_prints_nothing_on_stdout(project: Any, argv: tuple[str, ...]) -> None:
+def test_bad_usage_prints_no_result_on_stdout(project: Any, argv: tuple[str, ...]) -> None:
     done = project.loop(*argv)
-    assert (done.code, done.out) == (2, "")
+    assert done.code == 2
+    if "--json" in argv:
+        assert json.loads(done.out)["error"]["message"] in done.err
+    else:
+        assert done.out == ""
     assert done.err
     assert "Traceback" not in done.err
 
