@@ -378,10 +378,7 @@ def from_json(text: str) -> Settings:
 def differences(frozen: str, now: str) -> tuple[str, ...]:
     """Return what differs between two settings: ``gate.timeout_s = 300 (at its start 600)``.
 
-    Args:
-        frozen: The settings of a run as :attr:`LoadedSettings.json`, of an older ``loop`` perhaps:
-            a setting that it did not have counts as its default.
-        now: The settings as they are now, likewise.
+    Both as :attr:`LoadedSettings.json`; a setting that an older ``loop`` lacks has its default.
 
     Raises:
         SettingsError: This version of ``loop`` does not understand one of them.
