@@ -45,7 +45,9 @@ docs: $(STAMP)
 
 constraints:
 	uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
-		--no-emit-index-url --extra dev --extra demo pyproject.toml -o constraints.txt
+		--no-emit-index-url --extra dev --extra demo --extra otel pyproject.toml -o constraints.new
+	{ sed -n '/^#/p' constraints.txt; cat constraints.new; } > constraints.both
+	mv constraints.both constraints.txt && rm constraints.new
 
 clean:
 	rm -rf $(VENV)

@@ -31,7 +31,9 @@ from loopctl.records import RunRecord
 from loopctl.sandbox.confine import Unconfined
 from loopctl.sandbox.repository import OwnedRepository
 from loopctl.settings import Settings
+from loopctl.store.audit import AuditLog
 from loopctl.store.eventlog import JsonLinesEventLog
+from loopctl.store.pause import PauseFile
 from loopctl.store.stores import Stores
 from loopctl.worker.command import CommandWorker
 from loopctl.worker.names import COMMAND, WORKERS
@@ -115,7 +117,10 @@ class Drive(AbstractContextManager["Drive"]):
         stores.ledger.purge(clock.now())
         folder = place.run_folder(record.id)
         self._closing = ExitStack()
-        self.log = JsonLinesEventLog(folder, record.id, clock, listeners)
+        audit = AuditLog(folder)
+        self._closing.callback(audit.close)
+        self.notices = (Noticed(text=f"{audit.notice} (`loop audit verify`)"),) * bool(audit.notice)
+        self.log = JsonLinesEventLog(folder, record.id, clock, (audit, *listeners))
         self._closing.callback(self.log.close)
         self.brain = LocalBrain(folder, record.goal)
         gate = code_gate(
@@ -135,6 +140,7 @@ class Drive(AbstractContextManager["Drive"]):
             clock=clock,
             emit=self.log.append,
             describe=observation,
+            pause=PauseFile(folder),
         )
         goal = Goal(text=record.goal, done_when=manifest.goal.done_when)
         context = RunContext(record.id, goal, settings, tools, workers())

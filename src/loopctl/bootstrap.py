@@ -32,10 +32,14 @@ from loopctl.settings import Settings
 from loopctl.store import lease
 
 if TYPE_CHECKING:
+    from loopctl.cleaning import Cleaned
     from loopctl.events import AnyEvent, RunEnded
     from loopctl.launch import Launch
     from loopctl.ports import ManifestFile
+    from loopctl.sandbox.background import Begun
+    from loopctl.store.auditcheck import Checked
     from loopctl.store.database import Database
+    from loopctl.store.eventlog import Tail
 
 Listener = Callable[["AnyEvent"], None]
 """Called with every event, in order, after it is written; it must not raise."""
@@ -162,17 +166,63 @@ class Project:
 
     def runs(self) -> tuple[RunRecord, ...]:
         """Return all runs, newest first; one whose owner is dead reads ``interrupted``."""
+        return tuple(
+            replace(record, status=RunStatus.INTERRUPTED)
+            if record.status is RunStatus.RUNNING and not self.is_driven(record.id)
+            else record
+            for record in self._records()
+        )
+
+    def _records(self) -> tuple[RunRecord, ...]:
         from loopctl.store.runs import SqliteRuns
 
         with self._database() as database:
-            records = SqliteRuns(database).runs() if database is not None else ()
+            return SqliteRuns(database).runs() if database is not None else ()
+
+    def is_driven(self, run_id: str) -> bool:
+        """Return whether a process drives that run now."""
         owner = self.owner()
-        return tuple(
-            replace(record, status=RunStatus.INTERRUPTED)
-            if record.status is RunStatus.RUNNING and (owner is None or owner[1] != record.id)
-            else record
-            for record in records
-        )
+        return owner is not None and owner[1] == run_id
+
+    def pause(self, run_id: str) -> None:
+        """Ask the process that drives the run to issue no further step."""
+        from loopctl.store.pause import PauseFile
+
+        PauseFile(self.run_folder(run_id)).ask()
+
+    def tail(self, run_id: str) -> "Tail":
+        """Return what reads the events of a run while they are written."""
+        from loopctl.store.eventlog import Tail
+
+        return Tail(self.run_folder(run_id))
+
+    def audit(self, run_id: str | None = None) -> dict[str, "Checked | None"]:
+        """Return how the audit chains of all runs stand, or of one; ``None``: its files are gone."""
+        from loopctl.store.auditcheck import check
+
+        return {
+            record.id: check(self.run_folder(record.id), is_open=record.status is RunStatus.RUNNING)
+            if self.run_folder(record.id).is_dir()
+            else None
+            for record in self._records()
+            if run_id in {None, record.id}
+        }
+
+    def clean(
+        self, refs: Sequence[str] = (), run_id: str | None = None, *, is_dry: bool = False
+    ) -> "Cleaned":
+        """Remove what is no longer needed, or what is named; return what that was.
+
+        Raises:
+            UsageError: Nothing is kept under a named ref; nothing was removed.
+            LeaseHeldError: A run is being driven now.
+        """
+        from loopctl.cleaning import Cleaned, Named, clean
+
+        if not self.local.is_dir():
+            return Cleaned()
+        kept = lambda: [(one.ref, one.commit, one.landed) for one in self.kept()]  # noqa: E731
+        return clean(self.place, kept, Named(refs, run_id), is_dry=is_dry)
 
     def events(self, run_id: str) -> Iterable["AnyEvent"]:
         """Return all events of a run so far."""
@@ -294,6 +344,19 @@ def tools() -> tuple[Tool, ...]:
         git = Tool("git", str(exc), is_usable=False)
     confinement = Tool("confinement", Unconfined().describe(), is_usable=True)
     return (Tool("python", version, is_usable=True), git, confinement)
+
+
+def begin_in_background(argv: Sequence[str]) -> "Begun":
+    """Start this very ``loop`` once more with ``argv``; return when it has said its first line.
+
+    It goes on when this process and its terminal are gone; see :mod:`loopctl.sandbox.background`.
+    """
+    from loopctl.sandbox.background import begin
+
+    # -P: the folder may hold another thing that is called loopctl.
+    words = (sys.executable, "-P", "-m", "loopctl", *argv)
+    env = {**setting.environment(), setting.BACKGROUND: "1"}
+    return begin(words, cwd=Path.cwd(), env=env)
 
 
 def create_demo(folder: Path | None) -> Path:

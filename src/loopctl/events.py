@@ -113,6 +113,10 @@ class StepFinished(Event):
     Attributes:
         exit: Of a command, where the step was one.
         tail: The end of what it said.
+        overhead_ms: What the harness itself took: saving the checkpoint of the step before this
+            one, booting the context, keeping the tree.
+        phases: Each phase of the step, in order, with when it began: milliseconds after the
+            step's start. The event itself stands at the start of the last one.
     """
 
     type: Literal["step_finished"] = "step_finished"
@@ -124,6 +128,8 @@ class StepFinished(Event):
     exit: int | None = None
     tail: str = ""
     usage: Usage = Usage()
+    overhead_ms: float = 0.0
+    phases: tuple[tuple[str, float], ...] = ()
 
 
 class PlanCreated(Event):

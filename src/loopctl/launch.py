@@ -41,6 +41,7 @@ from loopctl.sandbox.interrupt import cancel_on_signals
 from loopctl.sandbox.repository import OwnedRepository
 from loopctl.settings import Settings
 from loopctl.store import lease
+from loopctl.store.pause import PauseFile
 from loopctl.store.stores import Stores
 
 _SEVERITY: Final = (0, 4, 3, 5, 2, 1, 130)
@@ -209,11 +210,9 @@ class Launch:
         snapshot = record.base if record.is_wip else None
         commit, notices = start.again(repository, self._place, snapshot=snapshot)
         if record.settings_hash != self._place.loaded.hash:
-            text = (
-                f"the settings have changed since run {record.id} began; it goes on with those "
-                "of its start"
-            )
-            notices = (*notices, Noticed(text=text, level="info"))
+            changed = "; ".join(setting.differences(record.settings_json, self._place.loaded.json))
+            text = f"run {record.id} goes on with the settings of its start, not with {changed}"
+            notices = (*notices, *([Noticed(text=text, level="info")] if changed else ()))
         frozen = setting.from_json(record.settings_json)
         return _Plan(record, frozen, manifest, commit, scope, reason, notices)
 
@@ -266,6 +265,8 @@ class Launch:
         plan: _Plan,
     ) -> RunEnded:
         record, scope = plan.record, plan.scope
+        # Whoever asks from here on means this drive.
+        PauseFile(self._place.run_folder(record.id)).withdraw()
         if self._lease is not None:
             self._lease.name_run(record.id)
         with Drive(
@@ -285,7 +286,7 @@ class Launch:
                 reason=plan.reason,
                 tasks=_members(plan.manifest, record.scope),
                 scope=record.scope,
-                notices=plan.notices,
+                notices=(*drive.notices, *plan.notices),
                 answered=plan.answered,
                 freed=plan.freed,
             )

@@ -311,6 +311,19 @@ class Frontier(Protocol):
         ...
 
 
+class Pause(Protocol):
+    """The user's request to issue no further step."""
+
+    @property
+    def is_heeded(self) -> bool:
+        """:meth:`is_asked` has said so, and therefore something was not begun."""
+        ...
+
+    def is_asked(self) -> bool:
+        """Return whether it was made; from then on always."""
+        ...
+
+
 class Brain(Protocol):
     """The context port: rebuilds the thread from what is on disk."""
 

@@ -30,15 +30,20 @@ from loopctl.tomlsource import layers
 from loopctl.tomlsource.sources import Origin, Source, read_sources
 
 __all__ = [
+    "BACKGROUND",
     "LoadedSettings",
     "Origin",
     "Settings",
     "Source",
+    "differences",
     "environment",
     "from_json",
     "load",
     "table",
 ]
+
+BACKGROUND = "LOOP_BACKGROUND"
+"""Set for the process of ``loop --bg`` that does the work; no setting."""
 
 Count = Annotated[int, Field(ge=0, le=(1 << 63) - 1)]
 Positive = Annotated[int, Field(ge=1, le=(1 << 63) - 1)]
@@ -368,6 +373,21 @@ def from_json(text: str) -> Settings:
                 for error in exc.errors(include_url=False)
             )
         ) from exc
+
+
+def differences(frozen: str, now: str) -> tuple[str, ...]:
+    """Return what differs between two settings: ``gate.timeout_s = 300 (at its start 600)``.
+
+    Both as :attr:`LoadedSettings.json`; a setting that an older ``loop`` lacks has its default.
+
+    Raises:
+        SettingsError: This version of ``loop`` does not understand one of them.
+    """
+    before, after = (from_json(text).model_dump(mode="json") for text in (frozen, now))
+    return tuple(
+        f"{name} = {new} (at its start {old})"
+        for name, old, new in layers.differences(before, after)
+    )
 
 
 def environment() -> Mapping[str, str]:

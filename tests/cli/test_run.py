@@ -77,9 +77,9 @@ def test_words_name_the_scope(loop: Loop, project: Any, argv: list[str], scope: 
         (["--aera", "x"], "--aera"),
         (["-C", "nowhere"], "'nowhere"),
         (["-C"], "-C"),
-        (["--bg"], "--bg"),
         (["--worker", "comand"], "'comand' is no worker; did you mean 'command'?"),
         (["--worker", "nope"], "'nope' is no worker: aider, claude, codex, command"),
+        (["--bg", "--attended"], "--attended and --bg"),
         (["--evolve"], "--evolve"),
     ],
 )

@@ -5,7 +5,16 @@ import pytest
 
 from loopctl.domain import Mode
 from loopctl.errors import SettingsError
-from loopctl.settings import Origin, Settings, Source, environment, from_json, load, table
+from loopctl.settings import (
+    Origin,
+    Settings,
+    Source,
+    differences,
+    environment,
+    from_json,
+    load,
+    table,
+)
 
 CONTRACT = """
 [loop]
@@ -258,6 +267,30 @@ def test_every_setting_has_a_description() -> None:
     rows = table()
     assert len({name for name, _, _ in rows}) == len(rows)
     assert [name for name, _, description in rows if not description.endswith(".")] == []
+
+
+def test_what_differs_is_named_with_both_values(tmp_path: Path) -> None:
+    before = load(tmp_path, {}, {}).json
+    (tmp_path / "loop.toml").write_text(
+        "[gate]\ntimeout_s = 90\nprotect = ['x']\n[models.cheap]\nname = 'openai/m'\n"
+        "[mcp.files]\ncommand = ['serve']\n"
+    )
+    after = load(tmp_path, {"loop.jobs": 2}, {}).json
+    changed = differences(before, after)
+    assert changed[0] == "loop.jobs = 2 (at its start 1)"
+    assert 'models.cheap.name = "openai/m" (at its start not set)' in changed
+    assert "gate.timeout_s = 90.0 (at its start 600.0)" in changed
+    assert 'mcp.files.command = ["serve"] (at its start not set)' in changed
+    assert len(changed) == len(set(changed)) == 7
+    assert len(differences(after, before)) == len(changed)
+    assert differences(after, after) == ()
+
+
+def test_a_setting_that_an_older_copy_lacks_counts_as_its_default(tmp_path: Path) -> None:
+    now = load(tmp_path, {}, {}).json
+    older = json.loads(now)
+    del older["sandbox"]["beam_width"]
+    assert differences(json.dumps(older), now) == ()
 
 
 def test_an_empty_table_of_a_model_is_one_that_is_not_there(tmp_path: Path) -> None:

@@ -23,21 +23,32 @@ Work = Callable[[Sequence["Listener"]], "RunEnded"]
 
 def drive(project: "Project", work: Work, *, as_json: bool) -> NoReturn:
     """Do the work in view of the user, print the result, end with the run's exit code."""
+    from loopctl.cli import background
     from loopctl.cli.live import Follower, guarded, live_view
     from loopctl.report.fold import advance
+    from loopctl.report.spans import span_listener
+    from loopctl.settings import environment
 
     commands = commands_for(project)
     follower = Follower(project.events)
     files = FilesOfRun(project, commands)
+    spans = span_listener(environment())
+    first = [background.Handover(project)] if background.is_inside() else []
     with live_view(follower, sys.stderr) as view:
-        ended = work([guarded(follower), guarded(files), guarded(view)])
+        shown = [guarded(one) for one in (follower, files, view, spans) if one is not None]
+        try:
+            ended = work([*first, *shown])
+        finally:
+            if spans is not None:
+                spans.close()
     summary = follower.summary
     if summary.ended is None:
         summary = advance(summary, ended)
     if not summary.tasks and summary.scope.is_whole:
         warn_of_no_task(project)
-    if files.fault:
-        say(f"loop: {files.fault}")
+    for fault in (files.fault, spans.fault if spans is not None else None):
+        if fault:
+            say(f"loop: {fault}")
     try:
         print_summary(summary, commands, as_json=as_json)
     except MachineError as error:

@@ -20,6 +20,8 @@ DEFAULT = "run"
 DIRECTORY = "loopctl.directory"
 IDS_ONLY = "loopctl.ids_only"
 AS_JSON = "loopctl.as_json"
+WORDS = "loopctl.words"
+"""The words behind ``loop``, as they were given."""
 
 
 def directory_of(ctx: Context, own: Path | None = None) -> Path:
@@ -51,6 +53,7 @@ class LoopGroup(TyperGroup):
     def parse_args(self, ctx: Context, args: list[str]) -> list[str]:
         """Put ``run`` before words that name no command."""
         ctx.meta[AS_JSON] = "--json" in args[: args.index("--") if "--" in args else None]
+        ctx.meta[WORDS] = tuple(args)
         at = self._behind_own_options(ctx, args)
         rest = args[at:]
         is_named = bool(rest) and rest[0] in self.commands

@@ -87,7 +87,7 @@ class Driver:
         return dict(self._unworkable)
 
     def drive(self) -> None:
-        """Work until nothing is ready and nothing runs, or until the user asks to stop."""
+        """Work until nothing is ready and nothing runs, or until the user asks to stop or pause."""
         self._build_frontier()
         jobs = self._context.settings.loop.jobs
         with ThreadPoolExecutor(jobs, thread_name_prefix="task") as pool:
@@ -141,7 +141,7 @@ class Driver:
 
     def _claim(self, pool: ThreadPoolExecutor, places: int) -> None:
         for task in self._frontier.ready():
-            if places <= 0 or self._cancel.is_set():
+            if places <= 0 or self._cancel.is_set() or self._tools.is_paused():
                 return
             reason = self._workable(task)
             if reason is not None:

@@ -12,6 +12,7 @@ from typing import Final
 
 from loopctl.domain import Axis, DecisionDraft, StopReason, Usage
 from loopctl.engine import questions, replan, suspension
+from loopctl.engine.phases import Phase, Stopwatch
 from loopctl.engine.progress import WORKER_STUCK, observe
 from loopctl.engine.pursuit import Step, Watch, pursue
 from loopctl.engine.recovery import rescue_notice
@@ -19,7 +20,7 @@ from loopctl.engine.spending import spent
 from loopctl.engine.telling import Teller
 from loopctl.engine.terminator import stop_reason
 from loopctl.engine.work import Ended, Tools, Work, todo_text
-from loopctl.errors import SandboxError
+from loopctl.errors import CancelledError, SandboxError
 from loopctl.events import Noticed
 from loopctl.plan import Checkpoint, PlanStatus, TodoStatus
 from loopctl.ports import Sandbox, Worker
@@ -72,17 +73,20 @@ class PlanLoop:
         self._usage = Usage()
         self._untold = Usage()
         self._said = ""
+        self._saving_ms = 0.0
 
     def run(self) -> Ended:
         """Return how the candidate ended; its last checkpoint is saved.
 
         Raises:
             SandboxError: The sandbox is gone and cannot be made again.
-            CancelledError: The run was asked to stop; the last checkpoint stands.
+            CancelledError: The run was asked to stop, or to pause; the last checkpoint stands.
         """
         ended = self._begin()
         while ended is None:
             stop = stop_reason(self._plan, self._tools.stall, gate_passed=False)
+            if stop is None and self._tools.is_paused():
+                raise CancelledError("the run was asked to pause")
             ended = self._end(stop) if stop is not None else self._step()
         return ended
 
@@ -95,27 +99,31 @@ class PlanLoop:
 
     def _step(self) -> Ended | None:
         self._iteration += 1
-        began = self._tools.clock.monotonic()
+        watch = Stopwatch(self._tools.clock, self._saving_ms)
         if not self._plan.todos:
-            ended = self._make_plan(began)
+            ended = self._make_plan(watch)
             if ended is not None:
                 self._save()
                 return ended
         todo = self._plan.active
         text = todo.text if todo is not None else ""
-        self._announce(text)
+        with watch.own():
+            self._announce(text)
+        watch.enter(Phase.PURSUE)
         step = self._pursue("" if self._work.is_relay else text)
-        ms = int((self._tools.clock.monotonic() - began) * 1000)
+        watch.enter(Phase.OBSERVE)
         self._usage += step.usage
         self._said = step.said or self._said
         if step.interrupt is not None:
-            return self._suspend(step, ms)
-        step, changed = self._keep(step)
-        ended = self._reflect(step, ms, changed=changed)
+            return self._suspend(step, watch.until_ms(Phase.OBSERVE))
+        with watch.own():
+            step, changed = self._keep(step)
+        watch.enter(Phase.REFLECT)
+        ended = self._reflect(step, watch, changed=changed)
         self._save()
         return ended
 
-    def _make_plan(self, began: float) -> Ended | None:
+    def _make_plan(self, watch: Stopwatch) -> Ended | None:
         """Have the worker plan; after some tries without a plan the task is one todo.
 
         A planning step belongs to the iteration that it opens: it is no loop, but what it spends
@@ -126,7 +134,7 @@ class PlanLoop:
             step = self._pursue(PLANNING, is_planning=True)
             self._usage += step.usage
             if step.interrupt is not None:
-                return self._suspend(step, int((self._tools.clock.monotonic() - began) * 1000))
+                return self._suspend(step, watch.passed_ms())
             self._untold += step.usage
             self._plan = spent(self._plan, step.usage)
             self._first_call = max(self._first_call, step.next_call)
@@ -252,14 +260,14 @@ class PlanLoop:
         self._tools.repository.keep(self._work.ref, self._tree, self._sandbox.base, message)
         self._kept = self._tree
 
-    def _reflect(self, step: Step, ms: int, *, changed: bool) -> Ended | None:
+    def _reflect(self, step: Step, watch: Stopwatch, *, changed: bool) -> Ended | None:
         """Move the plan on by one step; return the end where there is one."""
         is_fault = step.is_environment
         progress = step.signals(self._tree, changed=changed)
         told = replace(step, usage=step.usage + self._untold)
         self._untold = Usage()
-        self._tell.step_finished(self._iteration, told, progress, self._tree, ms)
-        self._spend(step, ms, is_fault=is_fault)
+        self._tell.step_finished(self._iteration, told, progress, self._tree, watch)
+        self._spend(step, watch.until_ms(Phase.OBSERVE), is_fault=is_fault)
         self._observation = step.observation
         if step.drafts:
             return self._end(StopReason(Axis.DEFER, step.drafts[0].kind), step.drafts)
@@ -376,8 +384,10 @@ class PlanLoop:
         """Save the step at its end; one that was put by has its own checkpoint."""
         if self._is_suspended:
             return
-        checkpoint = self._checkpoint()
-        self._tools.sessions.save_checkpoint(self._work.session.id, self._iteration, checkpoint)
+        saving, session_id = Stopwatch(self._tools.clock), self._work.session.id
+        with saving.own():
+            self._tools.sessions.save_checkpoint(session_id, self._iteration, self._checkpoint())
+        self._saving_ms = saving.overhead_ms
         self._first_call = 0
 
     def _checkpoint(self) -> Checkpoint:

@@ -141,11 +141,17 @@ class Run:
 
     def _end(self, beginning: Beginning, land_here: Callable[[], str | None]) -> RunEnded:
         statuses = self._board.statuses(task for task, _ in beginning.tasks)
+        pause = self._tools.pause
+        is_paused = pause is not None and pause.is_heeded
+        if is_paused:
+            self._tools.emit(
+                Noticed(text="paused as asked; `loop resume` carries on", level="info")
+            )
         judged = Judged()
         with contextlib.suppress(CancelledError):
-            if not self._cancel.is_set():
+            if not (self._cancel.is_set() or is_paused):
                 judged = self._judge_goal(beginning, statuses)
-        is_interrupted = self._cancel.is_set()
+        is_interrupted = self._cancel.is_set() or is_paused
         open_ids = [decision.id for decision in self._open_decisions(beginning)]
         status, exit_code = outcome(
             statuses,

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 
+from loopctl.engine.phases import Phase, Stopwatch
 from loopctl.engine.pursuit import Step
 from loopctl.events import (
     GateFinished,
@@ -46,20 +47,22 @@ class Teller:
         )
 
     def step_finished(
-        self, iteration: int, step: Step, progress: StepProgress, tree: str, ms: int
+        self, iteration: int, step: Step, progress: StepProgress, tree: str, watch: Stopwatch
     ) -> None:
-        """The worker has answered; its tree is kept."""
+        """The worker has answered; its tree is kept, and its last phase has begun."""
         self.emit(
             StepFinished(
                 task=self.task,
                 candidate=self.candidate,
                 iteration=iteration,
                 tree=tree,
-                ms=ms,
+                ms=watch.until_ms(Phase.OBSERVE),
                 progress=progress,
                 exit=step.exit,
                 tail=step.said,
                 usage=step.usage,
+                overhead_ms=round(watch.overhead_ms, 3),
+                phases=watch.offsets_ms(),
             )
         )
 

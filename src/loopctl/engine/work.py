@@ -6,7 +6,7 @@ from loopctl.clock import Clock
 from loopctl.domain import Axis, DecisionDraft, Goal, Option, Sha, StopReason, Task, Usage
 from loopctl.engine.progress import StallLimits
 from loopctl.plan import Plan
-from loopctl.ports import Brain, Describe, Emit, Gate, Repository
+from loopctl.ports import Brain, Describe, Emit, Gate, Pause, Repository
 from loopctl.records import SessionRecord
 from loopctl.steps import Resume
 from loopctl.storeports import SessionStore
@@ -73,7 +73,11 @@ class Ended:
 
 @dataclass(frozen=True, slots=True)
 class Tools:
-    """What the plan loops of a run share; ``stall`` may differ by mode."""
+    """What the plan loops of a run share; ``stall`` may differ by mode.
+
+    Attributes:
+        pause: The user's request to issue no further step; ``None`` where nobody can ask.
+    """
 
     gate: Gate
     repository: Repository
@@ -84,6 +88,11 @@ class Tools:
     emit: Emit
     describe: Describe
     stall: StallLimits = field(default_factory=StallLimits)
+    pause: Pause | None = None
+
+    def is_paused(self) -> bool:
+        """Return whether no further step may be issued; asked only where one would be."""
+        return self.pause is not None and self.pause.is_asked()
 
 
 def todo_text(task: Task, option: Option | None) -> str:

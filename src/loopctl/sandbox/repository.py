@@ -15,6 +15,7 @@ from loopctl.sandbox.checkout import Checkout, inspect
 from loopctl.sandbox.confine import Unconfined
 from loopctl.sandbox.git import Git
 from loopctl.sandbox.landing import FastForward, fast_forward
+from loopctl.sandbox.leftovers import Leftover, leftovers, names
 from loopctl.sandbox.mirror import Mirror
 from loopctl.sandbox.objects import KEPT, Objects
 from loopctl.sandbox.owned import USER_HEAD, Layout, config_text
@@ -146,6 +147,10 @@ class OwnedRepository:
             raise
         return sandbox
 
+    def leftovers(self) -> tuple[Leftover, ...]:
+        """Return what dead processes have left of sandboxes; nobody may be at work meanwhile."""
+        return leftovers(self._layout)
+
     def rescue_leftovers(self) -> tuple[Rescued, ...]:
         """Save what dead processes have left in worktrees, and remove all that was theirs.
 
@@ -155,13 +160,12 @@ class OwnedRepository:
             One entry for each worktree whose files hold something new.
         """
         self.sync()
-        folders = (*self._layout.per_sandbox, self._layout.git_dir / "worktrees")
-        names = {path.name for folder in folders if folder.is_dir() for path in folder.iterdir()}
-        if names:
+        left = names(self._layout)
+        if left:
             # What still runs in them would go on writing.
             proctree.end_strays()
         found = []
-        for name in sorted(names):
+        for name in left:
             sandbox = Worktree(self._around, name, self.head())
             found.append(sandbox.rescue())
             sandbox.close()

@@ -41,8 +41,7 @@ class JsonLinesEventLog:
         self._listeners = tuple(listeners)
         self._lock = threading.RLock()
         with machine_errors(self._what):
-            for path in (folder.parent, folder):
-                path.mkdir(mode=0o700, exist_ok=True)
+            make_private(folder)
             self._seq = _mend(self._path)
             self._file = os.open(self._path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
 
@@ -60,10 +59,9 @@ class JsonLinesEventLog:
                     "run": self._run_id,
                 }
             )
-            line = json.dumps(dump(written), ensure_ascii=False, separators=(",", ":"))
             failpoints.reach("events.before_append")
             with machine_errors(self._what):
-                _write_all(self._file, line.encode("utf-8", "replace") + b"\n")
+                _write_all(self._file, to_line(written))
             failpoints.reach("events.after_append")
             self._seq += 1
             for listener in self._listeners:
@@ -79,6 +77,27 @@ class JsonLinesEventLog:
         os.close(self._file)
 
 
+def make_private(folder: Path) -> None:
+    """Make the folder of a run, and the one of all runs, with mode 0700 where it is missing."""
+    for path in (folder.parent, folder):
+        path.mkdir(mode=0o700, exist_ok=True)
+
+
+def to_line(event: AnyEvent) -> bytes:
+    """Return the line of ``events.jsonl`` that an event is, its end included."""
+    line = json.dumps(dump(event), ensure_ascii=False, separators=(",", ":"))
+    return line.encode("utf-8", "replace") + b"\n"
+
+
+def read_lines(folder: Path) -> list[bytes]:
+    """Return the whole lines of ``events.jsonl``; line N is the event whose ``seq`` is N."""
+    try:
+        content = (folder / FILE_NAME).read_bytes()
+    except FileNotFoundError:
+        return []
+    return [line for line in content.splitlines(keepends=True) if line.endswith(b"\n")]
+
+
 def read_events(folder: Path) -> Iterator[AnyEvent]:
     """Yield the events of the run in ``folder``; a torn last line never happened."""
     try:
@@ -88,6 +107,26 @@ def read_events(folder: Path) -> Iterator[AnyEvent]:
                     yield parse(line)
     except FileNotFoundError:
         return
+
+
+class Tail:
+    """Reads the events of a run while they are written, each once."""
+
+    def __init__(self, folder: Path) -> None:
+        self._path = folder / FILE_NAME
+        self._offset = 0
+
+    def read(self) -> list[AnyEvent]:
+        """Return the events written since the last time; a line that is not whole waits."""
+        try:
+            with self._path.open("rb") as file:
+                file.seek(self._offset)
+                content = file.read()
+        except FileNotFoundError:
+            return []
+        whole = content[: content.rfind(b"\n") + 1]
+        self._offset += len(whole)
+        return [parse(line) for line in whole.splitlines()]
 
 
 def _mend(path: Path) -> int:

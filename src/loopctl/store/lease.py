@@ -4,6 +4,7 @@ import contextlib
 import fcntl
 import json
 import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
@@ -12,6 +13,9 @@ from loopctl.disk import machine_errors
 from loopctl.errors import LeaseHeldError
 
 FILE_NAME: Final = "lease.json"
+
+_LOOKS: Final = 25
+_LOOK_S: Final = 0.02
 
 
 class Lease:
@@ -22,9 +26,11 @@ class Lease:
 
     def name_run(self, run_id: str) -> None:
         """Tell others which run this process drives now."""
+        text = json.dumps({"pid": os.getpid(), "run": run_id}).encode()
         with machine_errors(f"the lease {FILE_NAME} cannot be written"):
-            os.ftruncate(self._file, 0)
-            os.pwrite(self._file, json.dumps({"pid": os.getpid(), "run": run_id}).encode(), 0)
+            # Whoever reads in between finds the old words or the new ones, with spaces at most.
+            os.pwrite(self._file, text.ljust(os.fstat(self._file).st_size), 0)
+            os.ftruncate(self._file, len(text))
 
 
 @contextlib.contextmanager
@@ -39,16 +45,26 @@ def hold(local: Path) -> Iterator[Lease]:
         local.mkdir(mode=0o700, exist_ok=True)
         file = os.open(local / FILE_NAME, os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as exc:
-            raise LeaseHeldError(*_read(file)) from exc
+        _lock(file)
         lease = Lease(file)
         lease.name_run("")
         yield lease
         os.ftruncate(file, 0)
     finally:
         os.close(file)
+
+
+def _lock(file: int) -> None:
+    """Take the lock; waits a moment, since :func:`owner` and a dying process hold it for one."""
+    looks = threading.Event()
+    for _ in range(_LOOKS):
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            looks.wait(_LOOK_S)
+        else:
+            return
+    raise LeaseHeldError(*_read(file))
 
 
 def owner(local: Path) -> tuple[int, str] | None:

@@ -4,6 +4,7 @@ A layer is one source's nested table. Every value knows its place, so that a fau
 reader, can be told where it came from.
 """
 
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -97,6 +98,28 @@ def leaves(values: Mapping[str, Any], path: tuple[str, ...] = ()) -> Iterator[tu
             yield from leaves(value, (*path, key))
         else:
             yield (*path, key)
+
+
+def differences(
+    before: Mapping[str, Any], after: Mapping[str, Any]
+) -> Iterator[tuple[str, str, str]]:
+    """Yield what differs: its dotted name, and both values as JSON; ``not set`` for none."""
+    old, new = (dict(_flat(values)) for values in (before, after))
+    for name in dict.fromkeys((*new, *old)):
+        if old.get(name) != new.get(name):
+            yield name, _as_json(old.get(name)), _as_json(new.get(name))
+
+
+def _flat(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, object]]:
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield from _flat(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
+
+
+def _as_json(value: object) -> str:
+    return "not set" if value is None else json.dumps(value, ensure_ascii=False)
 
 
 def has(values: Mapping[str, Any], path: Path) -> bool:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from loopctl.cli import completion
+from loopctl.cli import background, completion
 from loopctl.cli.driving import drive, warn_of_no_task
 from loopctl.cli.group import IDS_ONLY, command_names
 from loopctl.cli.opening import (
@@ -83,6 +83,9 @@ Attended = Annotated[
 Wip = Annotated[
     bool, typer.Option("--wip", help="Take uncommitted changes along as a snapshot below the run.")
 ]
+Background = Annotated[
+    bool, typer.Option("--bg", help="Go on in the background; say which run, and end at once.")
+]
 NoSandbox = Annotated[
     bool, typer.Option("--no-sandbox", help="Run commands without any confinement.")
 ]
@@ -110,6 +113,7 @@ def run(
     wip: Wip = False,
     no_sandbox: NoSandbox = False,
     land: Land = False,
+    bg: Background = False,
     manifest: ManifestPath = None,
     as_json: Json = False,
     directory: Directory = None,
@@ -137,6 +141,10 @@ def run(
     )
     if dry_run:
         _show_prospects(project, options, as_json=as_json)
+    elif bg and not background.is_inside():
+        if attended:
+            raise UsageError("--attended and --bg: nobody can be asked in the background")
+        background.send(ctx, as_json=as_json)
     else:
         drive(project, lambda listeners: project.run(options, listeners), as_json=as_json)
 
