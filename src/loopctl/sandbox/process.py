@@ -176,9 +176,9 @@ def _start(
     try:
         with proctree.adoption() as adopt:
             child = subprocess.Popen(
-                argv,
+                [_bytes(word) for word in argv],
                 cwd=cwd,
-                env=env,
+                env={_bytes(name): _bytes(value) for name, value in env.items()},
                 stdin=streams.stdin,
                 stdout=streams.stdout,
                 stderr=streams.stderr,
@@ -198,6 +198,11 @@ def _start(
             raise SandboxError(f"{name} could not be started: {error.strerror}") from error
         return streams.unstarted(NOT_EXECUTABLE, f"{name}: {error.strerror}")
     return child
+
+
+def _bytes(word: str | bytes) -> bytes:
+    """Return a word as UTF-8, whatever the caller's locale can say."""
+    return word if isinstance(word, bytes) else word.encode("utf-8", "surrogateescape")
 
 
 def _is_on_path(name: str, path: str) -> bool:
