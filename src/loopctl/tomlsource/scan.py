@@ -18,22 +18,22 @@ from typing import Final
 Path = tuple[str | int, ...]
 
 _STRING: Final = (
-    r'"""(?:[^"\\]++|\\[\s\S]|"{1,2}+(?!"))*+"""(?:"{0,2})'
-    r"|'''(?:[^']++|'{1,2}+(?!'))*+'''(?:'{0,2})"
-    r'|"(?:[^"\\\n]++|\\.)*+"'
+    r'"""(?:[^"\\]++|\\[\s\S]|"{1,2}+(?!"))*"""(?:"{0,2})'
+    r"|'''(?:[^']++|'{1,2}+(?!'))*'''(?:'{0,2})"
+    r'|"(?:[^"\\\n]++|\\.)*"'
     r"|'[^'\n]*+'"
 )
 # A date and its time may stand apart by one space.
-_BARE: Final = r"\d{4}-\d\d-\d\d(?:[Tt ]\d\d:[^\s,\]}#]*+)?+|[^\s,\[\]{}#\"']++"
-_BLANK: Final = r"(?:[ \t\r\n]++|#[^\n]*+)*+"
+_BARE: Final = r"\d{4}-\d\d-\d\d(?:[Tt ]\d\d:[^\s,\]}#]*+)?|[^\s,\[\]{}#\"']++"
+_BLANK: Final = r"(?:[ \t\r\n]++|#[^\n]*+)*"
 _NAME: Final = r"[A-Za-z0-9_-]++"
 
 _SKIP: Final = re.compile(_BLANK)
-_SKIP_COMMAS: Final = re.compile(r"(?:[ \t\r\n,]++|#[^\n]*+)*+")
+_SKIP_COMMAS: Final = re.compile(r"(?:[ \t\r\n,]++|#[^\n]*+)*")
 _SIMPLE: Final = re.compile(rf"({_NAME})[ \t]*+=[ \t]*+({_STRING}|{_BARE})")
 _VALUE: Final = re.compile(rf"{_STRING}|{_BARE}")
 _KEY_PART: Final = re.compile(
-    rf"""[ \t]*+(?:({_NAME})|("(?:[^"\\\n]++|\\.)*+"|'[^'\n]*+'))[ \t]*+"""
+    rf"""[ \t]*+(?:({_NAME})|("(?:[^"\\\n]++|\\.)*"|'[^'\n]*+'))[ \t]*+"""
 )
 _EQUALS: Final = re.compile(r"=[ \t]*+")
 

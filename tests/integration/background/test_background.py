@@ -73,7 +73,7 @@ def test_background_survives_the_end_of_its_terminal(
     ("words", "text", "part"),
     [
         ((), "schema = 1\noops = [\n", "tasks/ACTIVE.toml:"),
-        ((), 'schema = 1\n[[task]]\nid = "A"\ntitle = "a"\nworker = "graph"\n', "worker 'graph'"),
+        ((), 'schema = 1\n[[task]]\nid = "A"\ntitle = "a"\nworker = "graph"\n', "the worker graph"),
         (("--max-loops", "x"), None, "--max-loops"),
         (("T9",), None, "T9"),
     ],
