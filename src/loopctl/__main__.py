@@ -8,7 +8,7 @@ import sys
 def main() -> None:
     """Read the command line and do what it says."""
     # Starting makes many objects and no garbage: looking for some at every 700th is what costs.
-    gc.set_threshold(50_000, 20, 20)
+    gc.set_threshold(150_000, 20, 20)
     from loopctl import failpoints  # noqa: PLC0415
     from loopctl.cli.app import build  # noqa: PLC0415 - so that the worker's entry need not load it
     from loopctl.cli.faults import settled  # noqa: PLC0415
