@@ -221,7 +221,10 @@ class Project:
 
         if not self.local.is_dir():
             return Cleaned()
-        kept = lambda: [(one.ref, one.commit, one.landed) for one in self.kept()]  # noqa: E731
+
+        def kept() -> list[tuple[str, str, bool]]:
+            return [(one.ref, one.commit, one.landed) for one in self.kept()]
+
         return clean(self.place, kept, Named(refs, run_id), is_dry=is_dry)
 
     def events(self, run_id: str) -> Iterable["AnyEvent"]:
