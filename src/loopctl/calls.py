@@ -133,6 +133,19 @@ def bounded(text: str) -> str:
     return f"{head}\n[{len(encoded) - 2 * half} bytes left out]\n{tail}"
 
 
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """What a model is told of a tool.
+
+    Attributes:
+        parameters: A JSON schema of the arguments, an object.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any]
+
+
 # --- what a reservation finds ------------------------------------------------------------------
 
 

@@ -206,3 +206,12 @@ class InvalidTransitionError(LoopctlError):
     def __str__(self) -> str:
         state, signal = self.args
         return f"a task that is {state!r} does not accept the signal {signal!r}"
+
+
+class EnvironmentFaultError(LoopctlError):
+    """The machine keeps a step from happening: a server of tools, a model's process.
+
+    Not the worker's fault, and no step. ``args[0]`` says what, why, and what mends it.
+    """
+
+    exit_code: ClassVar[int] = 2

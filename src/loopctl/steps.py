@@ -7,7 +7,10 @@ is the engine's to decide.
 from dataclasses import dataclass, field
 
 from loopctl.calls import OutcomeUnknown, Waiting
+from loopctl.contextports import Memory
 from loopctl.domain import Assumption, DecisionDraft, DecisionKind, Goal, Option, Task, Usage
+from loopctl.moneyports import Cap
+from loopctl.past import Past
 from loopctl.plan import Budget, CallDone
 
 
@@ -45,7 +48,13 @@ class StepRequest:
         step_goal: The active todo's text; empty in relay mode.
         goal: The run's goal, verbatim.
         option: The way to do it, where this candidate is one of several.
-        context: What the brain recalled, text.
+        candidate: The option's name, or ``main``.
+        tier: Which model: ``cheap``, ``standard`` or ``premium``.
+        past: What the candidate has been through.
+        todos: The plan as it stands, one line a todo, for the worker to see.
+        recalled: What the brain has found that may matter.
+        replies: What the model has answered in this iteration before it was cut short; given
+            again, in order, before the model is asked.
         observation: Evidence of the last gate or of the last command; empty on the first step.
         answer: The human's words where the task was deferred before; ``None`` otherwise.
         budget: What is left to spend.
@@ -64,7 +73,12 @@ class StepRequest:
     task: Task
     run_id: str
     option: Option | None = None
-    context: str = ""
+    candidate: str = "main"
+    tier: str = "standard"
+    past: Past = field(default_factory=Past)
+    todos: tuple[str, ...] = ()
+    recalled: tuple[Memory, ...] = ()
+    replies: tuple[str, ...] = ()
     observation: str = ""
     answer: str | None = None
     budget: Budget = field(default_factory=Budget)
@@ -144,6 +158,26 @@ class UsageReported:
     """What a model call cost."""
 
     usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetRefused:
+    """A model call was not made: its worst case does not fit. The step is at its end.
+
+    Attributes:
+        cap: Which one; ``None`` where the model's price is unknown under a cap in dollars.
+        reason: What, which and what to do; one line.
+    """
+
+    cap: Cap | None
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class TurnTaken:
+    """The step in words, for the candidate's past; at most ``past.TURN_BYTES``."""
+
+    text: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,4 +266,13 @@ Message = TodoDone | Deferred | ForkRaised | PremiseInvalid | Assumed | MessageM
 ToolEvent = ToolCallStarted | ToolCallFinished | InterruptRequired
 """What a worker that calls tools tells of them."""
 
-StepEvent = OutputTail | Message | PlanProposed | ToolEvent | UsageReported | WorkerProgress
+StepEvent = (
+    OutputTail
+    | Message
+    | PlanProposed
+    | ToolEvent
+    | UsageReported
+    | BudgetRefused
+    | TurnTaken
+    | WorkerProgress
+)

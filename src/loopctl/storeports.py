@@ -92,3 +92,29 @@ class VerdictCache(Protocol):
     def put(self, tree: str, check: str, command: str, result: CheckResult) -> None:
         """Remember a verdict; one whose blame is ``environment`` or ``flaky`` is not kept."""
         ...
+
+
+class ReplyStore(Protocol):
+    """What a model has answered within a step that is not at its end yet.
+
+    A step that is taken again gives the same replies, so that it makes the same calls under the
+    same ordinals and pays for none of them twice. They go when the step's checkpoint is saved.
+    """
+
+    def keep(self, session_id: str, iteration: int, number: int, reply: str) -> None:
+        """Keep a reply, JSON, before any of its calls is made; the same again is a no-op.
+
+        Args:
+            session_id: Of the candidate.
+            iteration: Of the step.
+            number: From 0, over the whole iteration, the planning step included.
+            reply: JSON.
+
+        Raises:
+            CheckpointConflictError: Another reply is kept under that number.
+        """
+        ...
+
+    def replies(self, session_id: str, iteration: int) -> tuple[str, ...]:
+        """Return what was kept, in order."""
+        ...

@@ -7,7 +7,18 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 from typing import Any, Protocol
 
-from loopctl.calls import Effect, Outcome, Reserved, Ruling, ToolCall, ToolResult
+from loopctl.calls import (
+    Effect,
+    Outcome,
+    Reserved,
+    Ruling,
+    ToolCall,
+    ToolResult,
+    ToolSpec,
+    Waiting,
+)
+from loopctl.domain import Task
+from loopctl.ports import Sandbox
 
 Policy = Callable[[ToolCall], Ruling]
 """Says whether a call may be made; asked before anything else of it is done."""
@@ -40,6 +51,43 @@ class Tool(Protocol):
         Returns:
             Its result if it had; ``Outcome.ABSENT`` only if it surely had not, and will not have
             any more; ``Outcome.UNKNOWN`` from a tool that cannot tell.
+        """
+        ...
+
+
+class Desk(Protocol):
+    """What the worker of one session may call: its tools, behind the tool proxy."""
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """What a model is told of them, always in the same order."""
+        ...
+
+    def rule(self, call: ToolCall) -> Ruling:
+        """Return what the policy says of a call; does nothing."""
+        ...
+
+    def call(self, call: ToolCall, approval: str | None = None) -> ToolResult | Waiting:
+        """Return what the call came to; everything that :meth:`rule` says is heeded here too.
+
+        Raises:
+            LedgerConflictError: The call is another session's, or its ordinal was used for
+                another call.
+            CallInFlightError: Another process is at it.
+            SandboxError: The sandbox is gone.
+            CancelledError: The run was asked to stop.
+        """
+        ...
+
+
+class Desks(Protocol):
+    """Opens the desk of a session; what all of them share is put up once."""
+
+    def open(self, session_id: str, task: Task, candidate: str, sandbox: Sandbox) -> Desk:
+        """Return the desk at which that session's worker makes its calls in ``sandbox``.
+
+        Raises:
+            EnvironmentFaultError: A configured server of tools cannot be had; says which and why.
         """
         ...
 

@@ -10,6 +10,7 @@ from loopctl.plan import CallDone, StepProgress
 from loopctl.ports import Emit, Sandbox, Worker
 from loopctl.steps import (
     Assumed,
+    BudgetRefused,
     Deferred,
     ForkRaised,
     InterruptRequired,
@@ -23,6 +24,7 @@ from loopctl.steps import (
     ToolCallFinished,
     ToolCallStarted,
     ToolEvent,
+    TurnTaken,
     UsageReported,
     WorkerProgress,
 )
@@ -46,6 +48,8 @@ class Step:
         last_call: The newest call, for comparison with the next; empty where it is not compared.
         same_calls: How many calls in a row, the newest included, were the same.
         is_stuck: The worker made the same call again and again, and was stopped.
+        refused: A model call did not fit the budget, and the step ended there.
+        turn: The step in words, for the candidate's past; empty where the worker says none.
     """
 
     progress: WorkerProgress
@@ -63,6 +67,8 @@ class Step:
     last_call: str = ""
     same_calls: int = 0
     is_stuck: bool = False
+    refused: BudgetRefused | None = None
+    turn: str = ""
 
     @property
     def observation(self) -> str:
@@ -144,12 +150,22 @@ def _fold(step: Step, event: StepEvent) -> Step:
             return _fold_call(step, event)
         case PlanProposed(todos):
             return replace(step, proposed=todos)
-        case UsageReported(usage):
-            return replace(step, usage=step.usage + usage)
+        case UsageReported() | BudgetRefused() | TurnTaken():
+            return _fold_account(step, event)
         case WorkerProgress():
             return replace(step, progress=event)
         case Assumed():
             return step
+
+
+def _fold_account(step: Step, event: UsageReported | BudgetRefused | TurnTaken) -> Step:
+    match event:
+        case UsageReported(usage):
+            return replace(step, usage=step.usage + usage)
+        case BudgetRefused():
+            return replace(step, refused=event)
+        case TurnTaken(text):
+            return replace(step, turn=text)
 
 
 def _fold_call(step: Step, event: ToolEvent) -> Step:

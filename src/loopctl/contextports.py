@@ -1,0 +1,108 @@
+"""The protocols of context: how the past is kept short, what is recalled, who writes summaries."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from loopctl.domain import Limits, Usage
+from loopctl.past import Past
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """Something that was recalled.
+
+    Attributes:
+        source: Where it is from: a path of the tree, or ``run RUN, task TASK``.
+        text: An excerpt.
+        score: Merged rank; larger is nearer.
+    """
+
+    source: str
+    text: str
+    score: float
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """Something to ask a model once, without tools: a summary, a judgment.
+
+    Attributes:
+        purpose: ``summary``, ``judge``, ...: for the money's ledger and the report.
+        task: The task that pays, or ``@goal``.
+        tier: ``cheap``, ``standard`` or ``premium``.
+        answer: A JSON schema of an object that the answer must be; ``None`` for plain text.
+    """
+
+    purpose: str
+    run_id: str
+    task: str
+    tier: str
+    system: str
+    prompt: str
+    answer: Mapping[str, Any] | None = None
+    max_output_tokens: int = 1024
+    caps: Limits = field(default_factory=Limits)
+
+
+@dataclass(frozen=True, slots=True)
+class Answered:
+    """What the model said: ``text`` is JSON that fits the question's schema where it has one."""
+
+    text: str
+    usage: Usage
+
+
+@dataclass(frozen=True, slots=True)
+class Unanswered:
+    """There is no answer, and why: no model, no money, nonsense again and again. One line."""
+
+    reason: str
+    usage: Usage = field(default_factory=Usage)
+
+
+class Oracle(Protocol):
+    """Asks a model outside of any step; blocks; any thread may call it."""
+
+    @property
+    def is_there(self) -> bool:
+        """A model is configured or was found."""
+        ...
+
+    def ask(self, question: Question) -> Answered | Unanswered:
+        """Return the answer; money is put aside first and settled after.
+
+        Raises:
+            CancelledError: The run was asked to stop.
+        """
+        ...
+
+    def embed(self, texts: Sequence[str]) -> tuple[tuple[float, ...], ...] | None:
+        """Return a vector for each text; ``None`` where no model for that is set, or it failed."""
+        ...
+
+
+class Compactor(Protocol):
+    """Keeps a past short: summaries are made ahead, beside the work.
+
+    One for a run. A candidate's past is tended before each of its steps.
+    """
+
+    def tend(self, session_id: str, task: str, past: Past) -> Past:
+        """Return the past with the summaries that are ready; begin the next where it is time.
+
+        Blocks, and summarises in line, only where the past no longer fits the window.
+        """
+        ...
+
+    def close(self) -> None:
+        """End what is under way; nothing of it is kept."""
+        ...
+
+
+class Recall(Protocol):
+    """Finds what may matter: in the repository, in earlier runs."""
+
+    def recall(self, query: str, limit: int) -> tuple[Memory, ...]:
+        """Return at most ``limit`` memories, the nearest first; none where nothing fits."""
+        ...

@@ -1,0 +1,1 @@
+"""Asks models: routes, retries, prices; the only part that knows LiteLLM."""
