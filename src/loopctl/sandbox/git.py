@@ -19,6 +19,7 @@ from loopctl.sandbox import process
 from loopctl.sandbox.files import disk_errors, write_if_changed
 
 OLDEST = (2, 34)
+COMMITTER = "loop"
 COMMITTER_EMAIL = "loop@localhost"
 MAX_OUTPUT_BYTES = 256 << 20
 
@@ -66,9 +67,9 @@ _OWN_CONFIG = (
     "core.excludesFile=/dev/null",
 )
 _IDENTITY = {
-    "GIT_AUTHOR_NAME": "loop",
+    "GIT_AUTHOR_NAME": COMMITTER,
     "GIT_AUTHOR_EMAIL": COMMITTER_EMAIL,
-    "GIT_COMMITTER_NAME": "loop",
+    "GIT_COMMITTER_NAME": COMMITTER,
     "GIT_COMMITTER_EMAIL": COMMITTER_EMAIL,
 }
 _ENVIRONMENT = {
@@ -266,10 +267,14 @@ def require_git(git: Git) -> None:
 def global_config_text(*directories: Path) -> str:
     """Return the text of a ``global_config`` file that trusts these folders, whoever owns them."""
     lines = ["[safe]"]
-    for directory in directories:
-        quoted = str(directory).replace("\\", "\\\\").replace('"', '\\"')
-        lines.append(f'\tdirectory = "{quoted}"')
+    lines += [f"\tdirectory = {quoted(directory)}" for directory in directories]
     return "\n".join(lines) + "\n"
+
+
+def quoted(path: Path) -> str:
+    """Return a path as a value of a configuration file."""
+    text = str(path).replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{text}"'
 
 
 def git_version(path: str) -> str:

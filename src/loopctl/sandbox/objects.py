@@ -7,6 +7,7 @@ from pathlib import Path
 from loopctl.domain import Change, ChangeType, Sha
 from loopctl.records import Carried
 from loopctl.sandbox.git import Git
+from loopctl.sandbox.library import Library, can_write
 
 KEPT = "refs/loop/"
 
@@ -16,11 +17,13 @@ class Objects:
 
     Args:
         git: git on that repository, without files.
+        library: The same repository, to write without a process.
         scratch: Where temporary indexes are made; private.
     """
 
-    def __init__(self, git: Git, scratch: Path) -> None:
+    def __init__(self, git: Git, library: Library, scratch: Path) -> None:
         self._git = git
+        self._library = library
         self._scratch = scratch
 
     def tree_of(self, commit: str) -> str:
@@ -32,7 +35,10 @@ class Objects:
         if not ref.startswith(KEPT):
             raise ValueError(f"{ref} is not below {KEPT}")
         commit = self.commit(tree, base, message)
-        self._git.ask("update-ref", "--no-deref", ref, commit)
+        if can_write(commit):
+            self._library.point(ref, commit)
+        else:
+            self._git.ask("update-ref", "--no-deref", ref, commit)
         return commit
 
     def kept(self, prefix: str = KEPT) -> Mapping[str, Sha]:
@@ -58,6 +64,8 @@ class Objects:
     def commit(self, tree: str, parent: Sha, message: str) -> Sha:
         """Return a new commit in the harness's own repository."""
         text = message.encode(errors="surrogateescape")
+        if can_write(parent):
+            return Sha(self._library.commit(tree, parent, text))
         return Sha(self._git.line("commit-tree", "-p", parent, "-F", "-", tree, stdin=text))
 
     def changes(self, old: str, new: str) -> tuple[Change, ...]:

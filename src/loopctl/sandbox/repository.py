@@ -16,6 +16,7 @@ from loopctl.sandbox.confine import Unconfined
 from loopctl.sandbox.git import Git
 from loopctl.sandbox.landing import FastForward, fast_forward
 from loopctl.sandbox.leftovers import Leftover, leftovers, names
+from loopctl.sandbox.library import Library
 from loopctl.sandbox.mirror import Mirror
 from loopctl.sandbox.objects import KEPT, Objects
 from loopctl.sandbox.owned import USER_HEAD, Layout, config_text
@@ -64,7 +65,7 @@ class OwnedRepository:
         plain = Git(path, self._layout.global_config)
         self._own = plain.at(self._layout.git_dir).keeping(config_text(self._checkout.head))
         self._users = plain.on_users(self._checkout.common_dir)
-        self._objects = Objects(self._own, local)
+        self._objects = Objects(self._own, Library(self._layout.git_dir), local)
         self._mirror = Mirror(
             self._layout, self._checkout, git=plain, own=self._own, share=share, env=env
         )

@@ -10,6 +10,7 @@ from loopctl.errors import SandboxError
 from loopctl.sandbox.git import Git
 
 _ATTRIBUTES = ".gitattributes"
+_IGNORE = ".gitignore"
 _MAX_ATTRIBUTES_BYTES = 1 << 20
 
 
@@ -20,16 +21,23 @@ class Survey:
     Attributes:
         nested: Every ``.git`` below the root's own, relative to the root.
         mentions_filters: An attributes file speaks of filters (Git LFS does).
+        has_attributes: There is an attributes file.
+        ignores: The files that say what git ignores, sorted.
+        files: The paths of everything but folders and what is named ``.git``.
     """
 
     nested: tuple[str, ...]
     mentions_filters: bool
+    has_attributes: bool
+    ignores: tuple[str, ...]
+    files: tuple[str, ...]
 
 
 def survey(root: Path) -> Survey:
     """Return what is in a worktree; starts no process and follows no link."""
     nested: list[str] = []
-    mentions_filters = False
+    files: list[str] = []
+    rules: dict[str, list[str]] = {_ATTRIBUTES: [], _IGNORE: []}
     folders = [str(root)]
     while folders:
         folder = folders.pop()
@@ -39,9 +47,17 @@ def survey(root: Path) -> Survey:
                     nested.append(os.path.relpath(entry.path, root))
             elif entry.is_dir(follow_symlinks=False):
                 folders.append(entry.path)
-            elif entry.name == _ATTRIBUTES and entry.is_file(follow_symlinks=False):
-                mentions_filters = mentions_filters or _speaks_of_filters(entry.path)
-    return Survey(tuple(sorted(nested)), mentions_filters)
+            else:
+                files.append(entry.path)
+                if entry.name in rules and entry.is_file(follow_symlinks=False):
+                    rules[entry.name].append(entry.path)
+    return Survey(
+        nested=tuple(sorted(nested)),
+        mentions_filters=any(map(_speaks_of_filters, rules[_ATTRIBUTES])),
+        has_attributes=bool(rules[_ATTRIBUTES]),
+        ignores=tuple(sorted(rules[_IGNORE])),
+        files=tuple(files),
+    )
 
 
 def refuse_filters(git: Git, base: str) -> None:

@@ -22,7 +22,9 @@ from loopctl.sandbox.environment import command_environment, write_home
 from loopctl.sandbox.exchange import OutboxExchange
 from loopctl.sandbox.files import disk_errors, remove_tree
 from loopctl.sandbox.git import Git, git_words
+from loopctl.sandbox.increment import Increment, Outline, outline
 from loopctl.sandbox.leftout import left_out
+from loopctl.sandbox.library import can_write
 from loopctl.sandbox.lock import locked
 from loopctl.sandbox.objects import Objects
 from loopctl.sandbox.owned import Layout
@@ -68,7 +70,12 @@ class Worktree:
         self._around = surroundings
         self._name = name
         self._base = base
-        self._index = surroundings.layout.indexes / name
+        self._increment = Increment(
+            surroundings.layout.indexes / name,
+            surroundings.layout.git_dir / "objects",
+            surroundings.layout.worktrees / name,
+        )
+        self._index = self._increment.index
         self._git = surroundings.git.at(
             surroundings.layout.git_dir, surroundings.layout.worktrees / name, self._index
         )
@@ -105,6 +112,7 @@ class Worktree:
             forget(self._around.layout, self._name)
             try:
                 self._add()
+                self._increment.begin()
                 self._git.ask("read-tree", "--reset", "-u", tree)
                 self._settle()
             except GitError as error:
@@ -160,15 +168,30 @@ class Worktree:
             SandboxError: The worktree is gone, or holds something that git must not touch.
         """
         with disk_errors(f"the files of {self._name} could not be saved"):
-            found = self._stage()
-            try:
-                tree = self._git.line("write-tree")
-                if found.mentions_filters:
-                    refuse_filters(self._git, self._base)
-            except GitError as error:
-                raise self._unsaved(error) from error
+            self._require()
+            found = survey(self.workdir)
+            seen = outline(found) if can_write(self._base) else None
+            tree = self._increment.tree(seen) if seen is not None else None
+            if tree is None:
+                tree = self._staged(found, seen)
         self._is_unsaved = False
         return tree
+
+    def _staged(self, found: Survey, seen: Outline | None) -> str:
+        """Have git look at the files; return their tree."""
+        self._stage(found)
+        try:
+            tree = self._write_tree(seen)
+            if found.mentions_filters:
+                refuse_filters(self._git, self._base)
+        except GitError as error:
+            raise self._unsaved(error) from error
+        return tree
+
+    def _write_tree(self, seen: Outline | None = None) -> str:
+        if can_write(self._base):
+            return self._increment.adopt(seen)
+        return self._git.line("write-tree")
 
     def left_out(self) -> str:
         """Return in words what the last snapshot left out; empty for nothing, or if untold."""
@@ -201,6 +224,7 @@ class Worktree:
 
     def close(self) -> None:
         """Remove the worktree. What was kept under refs stays. Never raises for a missing one."""
+        self._increment.close()
         # The scratch folder first: it is found by the names of the others.
         for folder in (self._scratch, self._exchange.folder):
             with contextlib.suppress(OSError):
@@ -219,12 +243,10 @@ class Worktree:
                 f"the worktree of {self._name} is gone ({self.workdir}); something has removed it"
             )
 
-    def _stage(self) -> Survey:
+    def _stage(self, found: Survey) -> None:
         """Put the files as they are into the private index."""
-        self._require()
         # Nobody else uses this index: a lock on it is of a git that was killed.
-        self._index.with_name(f"{self._name}.lock").unlink(missing_ok=True)
-        found = survey(self.workdir)
+        self._index.with_name("index.lock").unlink(missing_ok=True)
         if found.nested and (path := self._forbidden(found.nested)):
             raise SandboxError(
                 f"{self._name} holds a repository of its own at {path}, which git must not enter; "
@@ -233,7 +255,6 @@ class Worktree:
         result = self._git.run("add", "--all")
         if result.returncode != 0:
             raise self._unsaved(self._git.error(("add", "--all"), result))
-        return found
 
     def _forbidden(self, nested: tuple[str, ...]) -> str:
         """Return the first nested repository that is not in an ignored folder; none is ``""``.
@@ -255,8 +276,9 @@ class Worktree:
     def _return_to(self, tree: str) -> None:
         # A changed .gitignore hides files from the first round; those appear in the second.
         for _ in range(_ROUNDS):
-            self._stage()
-            if self._git.line("write-tree") == tree:
+            self._require()
+            self._stage(survey(self.workdir))
+            if self._write_tree() == tree:
                 self._settle()
                 return
             self._git.ask("read-tree", "--reset", "-u", tree)
@@ -276,11 +298,10 @@ class Worktree:
         """Move all that there is of this name out of the way, in the lock; return where it is."""
         layout = self._around.layout
         trash = Path(tempfile.mkdtemp(dir=layout.trash))
-        places = (self.workdir, layout.admin(self._name), self._index)
+        places = (self.workdir, layout.admin(self._name), self._index.parent)
         for number, place in enumerate(places):
             if place.exists() or place.is_symlink():
                 place.rename(trash / str(number))
-        self._index.with_name(f"{self._name}.lock").unlink(missing_ok=True)
         return trash
 
     def _settle(self) -> None:

@@ -69,7 +69,7 @@ def works(users: Any) -> None:
 
 @pytest.mark.parametrize(
     "command",
-    ["worktree", "read-tree", "add", "write-tree", "commit-tree", "update-ref", "clone", "fetch"],
+    ["worktree", "read-tree", "add", "update-ref", "clone", "fetch"],
 )
 def test_a_kill_in_the_middle_of_git_is_made_good_by_the_next(
     users: Any, tmp_path: Path, command: str
