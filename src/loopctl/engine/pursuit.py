@@ -165,7 +165,8 @@ def _fold_account(step: Step, event: UsageReported | BudgetRefused | TurnTaken) 
         case BudgetRefused():
             return replace(step, refused=event)
         case TurnTaken(text):
-            return replace(step, turn=text)
+            # What the worker saw itself is its own word on the step, where it has no other.
+            return replace(step, turn=text, said=step.said or text)
 
 
 def _fold_call(step: Step, event: ToolEvent) -> Step:
