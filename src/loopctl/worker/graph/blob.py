@@ -46,6 +46,11 @@ def thaw(connection: sqlite3.Connection, blob: bytes, call_key: str) -> bool:
     return True
 
 
+def unpacked(blob: bytes) -> bytes:
+    """Return the database that a blob of :func:`freeze` holds."""
+    return zlib.decompress(blob.partition(b"\n")[2])
+
+
 def _header(call_key: str) -> dict[str, Any]:
     return {"format": FORMAT, "call": call_key, "versions": _versions()}
 
