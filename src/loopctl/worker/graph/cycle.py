@@ -23,12 +23,15 @@ _INGEST: Final = "ingest"
 
 
 def compiled(saver: BaseCheckpointSaver[str]) -> Cycle:
-    """Return the graph with the saver of one step; what does not change is built once."""
-    return _built().compile(checkpointer=saver)
+    """Return the graph with the saver of one step; it is compiled once for the process.
+
+    Compiling takes as long as several super-steps, since it looks into the code of every node.
+    """
+    return _compiled().copy(update={"checkpointer": saver})
 
 
 @cache
-def _built() -> StateGraph[State, Surroundings, State, State]:
+def _compiled() -> Cycle:
     graph = StateGraph(State, context_schema=Surroundings)
     graph.add_node(_ASSEMBLE, assemble_request)
     graph.add_node(_CALL_LLM, call_llm)
@@ -43,7 +46,7 @@ def _built() -> StateGraph[State, Surroundings, State, State]:
     graph.add_edge(_GATE, _RUN)
     graph.add_conditional_edges(_RUN, _next, [_GATE, _RUN, _CALL_LLM, _INGEST])
     graph.set_finish_point(_INGEST)
-    return graph
+    return graph.compile()
 
 
 def _after_reply(state: State) -> str:

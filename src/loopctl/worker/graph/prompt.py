@@ -12,13 +12,18 @@ from loopctl.domain import Criterion
 from loopctl.past import Past
 from loopctl.steps import StepRequest
 from loopctl.worker.graph.rules import SYSTEM
-from loopctl.worker.graph.text import clean, fence, one_line
+from loopctl.worker.graph.text import clean, cut, fence, one_line
 
 LEVELS: Final = 4
 """How often a request is shortened: by half of what is left each time, then by all of it."""
 
 _SHORT_BYTES: Final = 160
 """What is left of a turn, or of a result, that was shortened."""
+
+_SPARE_LEVEL: Final = 2
+"""From which on memories are left out, and the observation is cut to ``_SEEN_BYTES``."""
+
+_SEEN_BYTES: Final = 4096
 
 Chat = dict[str, Any]
 
@@ -34,7 +39,7 @@ def assemble(request: StepRequest, level: int = 0) -> list[Chat]:
         {"role": "system", "content": SYSTEM},
         _from_user(_task(request)),
         *(_from_user(text) for text in _past(request.past, level)),
-        _from_user(_now(request)),
+        _from_user(_now(request, level)),
     ]
 
 
@@ -98,18 +103,19 @@ def _past(past: Past, level: int) -> Iterator[str]:
         yield f"Step {turn.number}:\n{fence(text, 'record of the step')}"
 
 
-def _now(request: StepRequest) -> str:
-    """Return what changes from step to step."""
+def _now(request: StepRequest, level: int) -> str:
+    """Return what changes from step to step; memories, and a long observation, are not vital."""
     parts = []
-    if request.recalled:
+    if request.recalled and level < _SPARE_LEVEL:
         parts.append("What may matter here, from the repository and from earlier work:")
         parts += [fence(memory.text, memory.source) for memory in request.recalled]
     if request.todos:
         parts.append("The plan as it stands:\n" + "\n".join(_todos(request)))
     if request.answer is not None:
         parts.append(f"A person was asked about this task and has answered:\n{request.answer}")
-    seen = _observation(request)
+    seen = clean(_observation(request))
     if seen:
+        seen = seen if level < _SPARE_LEVEL else cut(seen, _SEEN_BYTES)
         parts.append(f"What came of your last step:\n{fence(seen, 'observation')}")
     parts.append(_order(request))
     return clean("\n\n".join(parts))
