@@ -2,10 +2,12 @@
 
 import json
 from dataclasses import replace
+from importlib.metadata import version
 from typing import Any
 
 import pytest
 
+from loopctl import __version__
 from loopctl.calls import (
     Action,
     ApprovalRequired,
@@ -253,8 +255,33 @@ def test_blob_that_cannot_be_read_has_the_step_taken_again_without_what_was_done
         "call write_file 2",
     ]
     assert "written before" in played.told()[0]
+    assert [one.tool_call_id for one in played.of(ToolCallStarted)] == [1, 2]
     assert [one.tool_call_id for one in played.of(ToolCallFinished)] == [1, 2]
     assert played.only(TodoDone)
+
+
+def test_gated_call_that_was_done_before_is_not_asked_about_again(play: Any) -> None:
+    batch = calling(PUSH, ("push", {"branch": "next"}))
+    first = play(batch, door=gated())
+    second = play(door=gated(), resume=resume_of(first.only(InterruptRequired)))
+    resume = resume_of(
+        second.only(InterruptRequired), blob=b"unreadable", done=(CallDone(0, "push", "pushed"),)
+    )
+    played = play(DONE, door=gated(), resume=resume, replies=tuple(first.door.kept.values()))
+
+    assert [call.ordinal for call in played.door.calls] == [1]
+    assert played.of(InterruptRequired) == []
+
+
+def test_blob_names_the_versions_that_wrote_it(play: Any) -> None:
+    blob = play(BATCH, door=gated()).only(InterruptRequired).blob
+    versions = json.loads(blob.partition(b"\n")[0])["versions"]
+
+    assert versions == {
+        "loopctl": __version__,
+        **{name: version(name) for name in versions if name != "loopctl"},
+    }
+    assert "langgraph" in versions
 
 
 def damaged(blob: bytes, damage: str) -> bytes:
