@@ -35,7 +35,7 @@ class Step:
     """What a step came to.
 
     Attributes:
-        said: The end of what the worker said.
+        said: The end of what the worker said; of a step that says nothing else, the step in words.
         exit: Of a command, where the step was one.
         is_environment: The machine kept the step from happening.
         closed: The summary with which the worker closes the active todo; ``None`` if it does not.
@@ -165,7 +165,7 @@ def _fold_account(step: Step, event: UsageReported | BudgetRefused | TurnTaken) 
         case BudgetRefused():
             return replace(step, refused=event)
         case TurnTaken(text):
-            return replace(step, turn=text)
+            return replace(step, turn=text, said=step.said or text)
 
 
 def _fold_call(step: Step, event: ToolEvent) -> Step:

@@ -1,0 +1,150 @@
+"""What a model is asked: the stable parts first, so that requests share as long a prefix as can be.
+
+Rules, goal and task stay the same over a task; the past only grows at its end, between
+compactions; what changes from step to step comes last. Equal requests give equal messages.
+"""
+
+import math
+from collections.abc import Iterator
+from typing import Any, Final
+
+from loopctl.domain import Criterion
+from loopctl.past import Past
+from loopctl.steps import StepRequest
+from loopctl.worker.graph.rules import SYSTEM
+from loopctl.worker.graph.text import clean, cut, fence, one_line
+
+LEVELS: Final = 4
+"""How often a request is shortened: by half of what is left each time, then by all of it."""
+
+_SHORT_BYTES: Final = 160
+"""What is left of a turn, or of a result, that was shortened."""
+
+_SPARE_LEVEL: Final = 2
+"""From which on memories are left out, and the observation is cut to ``_SEEN_BYTES``."""
+
+_SEEN_BYTES: Final = 4096
+
+Chat = dict[str, Any]
+
+
+def assemble(request: StepRequest, level: int = 0) -> list[Chat]:
+    """Return the messages with which a step begins.
+
+    Args:
+        request: The step.
+        level: How far its past is shortened, from 0 to ``LEVELS``.
+    """
+    return [
+        {"role": "system", "content": SYSTEM},
+        _from_user(_task(request)),
+        *(_from_user(text) for text in _past(request.past, level)),
+        _from_user(_now(request, level)),
+    ]
+
+
+def shortened(thread: list[Chat], level: int) -> list[Chat]:
+    """Return a step's own messages, the oldest results of its calls reduced to one line."""
+    results = [index for index, message in enumerate(thread) if message["role"] == "tool"]
+    gone = set(results[: _share(len(results), level)])
+    return [
+        {**message, "content": _short(message["content"])} if index in gone else message
+        for index, message in enumerate(thread)
+    ]
+
+
+def _from_user(text: str) -> Chat:
+    return {"role": "user", "content": text}
+
+
+def _share(count: int, level: int) -> int:
+    return count if level >= LEVELS else math.ceil(count * (1 - 0.5**level))
+
+
+def _short(text: str) -> str:
+    return f"(shortened) {one_line(text, _SHORT_BYTES)}"
+
+
+def _task(request: StepRequest) -> str:
+    task, option = request.task, request.option
+    parts = ["The goal, verbatim:", clean(request.goal.text) or "(no more than the task)"]
+    if request.goal.done_when:
+        parts += ["", "It is met when:", *(f"- {_criterion(c)}" for c in request.goal.done_when)]
+    parts += ["", f"Your task: {task.id} - {clean(task.title)}"]
+    if task.prompt:
+        parts += ["", clean(task.prompt)]
+    if option is not None:
+        parts += ["", f"Do it in this way ({clean(option.name)}): {clean(option.prompt)}"]
+    if task.accept:
+        parts += ["", "It is accepted when:", *(f"- {clean(line)}" for line in task.accept)]
+    if task.output:
+        parts += ["", f"Its result is the file {clean(task.output)}."]
+    if task.verify_cmd:
+        parts += ["", f"It is verified by: {clean(task.verify_cmd)}"]
+    if task.may_edit:
+        globs = ", ".join(clean(glob) for glob in task.may_edit)
+        parts += ["", f"Protected files that you may edit all the same: {globs}"]
+    return "\n".join(parts)
+
+
+def _criterion(criterion: Criterion) -> str:
+    if criterion.check is not None:
+        return f"`{clean(criterion.check)}` exits 0"
+    return clean(criterion.criterion or "")
+
+
+def _past(past: Past, level: int) -> Iterator[str]:
+    for summary in past.summaries:
+        name = f"Steps {summary.first} to {summary.last}, in short:"
+        yield f"{name}\n{fence(summary.text, 'summary')}"
+    gone = _share(len(past.turns), level)
+    for index, turn in enumerate(past.turns):
+        text = _short(clean(turn.text)) if index < gone else turn.text
+        yield f"Step {turn.number}:\n{fence(text, 'record of the step')}"
+
+
+def _now(request: StepRequest, level: int) -> str:
+    """Return what changes from step to step; memories, and a long observation, are not vital."""
+    parts = []
+    if request.recalled and level < _SPARE_LEVEL:
+        parts.append("What may matter here, from the repository and from earlier work:")
+        parts += [fence(memory.text, memory.source) for memory in request.recalled]
+    if request.todos:
+        parts.append("The plan as it stands:\n" + "\n".join(_todos(request)))
+    if request.answer is not None:
+        parts.append(f"A person was asked about this task and has answered:\n{request.answer}")
+    seen = clean(_observation(request))
+    if seen:
+        seen = seen if level < _SPARE_LEVEL else cut(seen, _SEEN_BYTES)
+        parts.append(f"What came of your last step:\n{fence(seen, 'observation')}")
+    parts.append(_order(request))
+    return clean("\n\n".join(parts))
+
+
+def _todos(request: StepRequest) -> Iterator[str]:
+    is_marked = not request.step_goal or request.is_planning
+    for line in request.todos:
+        is_active = not is_marked and line.rstrip().endswith(request.step_goal.rstrip())
+        is_marked = is_marked or is_active
+        yield f"{'->' if is_active else '  '} {line}"
+
+
+def _observation(request: StepRequest) -> str:
+    """Return the observation without the newest turn's text, which the past ends with."""
+    seen = request.observation
+    if request.past.turns and request.past.turns[-1].text:
+        seen = seen.replace(request.past.turns[-1].text, "")
+    return seen.strip()
+
+
+def _order(request: StepRequest) -> str:
+    if request.is_planning:
+        return (
+            f"Now: {request.step_goal}\n"
+            "This step makes the plan and nothing else. Look around where you need to, then call "
+            "`plan` with the todos in the order of work; few and large ones are better than many. "
+            "If the task is one piece of work, a single todo is a good plan."
+        )
+    if request.step_goal:
+        return f"Now pursue this todo, and close it with `todo_done`:\n{request.step_goal}"
+    return "Now do the task, and call `todo_done` when it is done."
