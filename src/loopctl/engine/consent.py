@@ -9,7 +9,7 @@ rejection leaves the task as it is; whoever names it later in the same run is as
 
 from collections.abc import Sequence
 
-from loopctl.domain import APPROVED, Decision, DecisionDraft, DecisionKind, Task
+from loopctl.domain import APPROVED, Decision, DecisionDraft, DecisionKind, PolicyClass, Task
 from loopctl.patterns import matches_task
 
 
@@ -33,6 +33,12 @@ def needed(
 def pattern_for(task: Task, approve: Sequence[str]) -> str:
     """Return the first pattern that asks about the task's steps; empty where none does."""
     return next((one for one in approve if matches_task(one, task.id, task.area)), "")
+
+
+def policy_class(task: Task, approve: Sequence[str]) -> PolicyClass:
+    """Return what a dry run says of a task: whether a person has to approve its steps."""
+    asks = bool(pattern_for(task, approve))
+    return PolicyClass.NEEDS_APPROVAL if asks else PolicyClass.REVERSIBLE
 
 
 def is_given(run_id: str, decisions: Sequence[Decision]) -> bool:

@@ -16,6 +16,7 @@ def test_command_says_its_exit_code_and_what_it_wrote(bench: Any) -> None:
     )
     assert bench.done("bash", command="true") == "exit code 0, no output"
     assert bench.done("bash", command="kill -9 $$") == "ended by signal 9"
+    assert "127" in bench.done("bash", command="--version")
 
 
 def test_command_is_run_by_bash_where_there_is_one(bench: Any) -> None:
@@ -80,7 +81,7 @@ def test_long_output_never_goes_where_a_planted_link_points(bench: Any) -> None:
     (scratch / name).symlink_to(target)
     tool = bench.tools["bash"]
     said: Any = tool.run({"command": "seq 1 20000"}, "0" * 64)
-    assert f"{scratch}/{name} start=" not in said.content or not (scratch / name).is_symlink()
+    assert "it could not be kept" in said.content
     assert target.read_text() == "secret\n"
     bench.done("bash", command='rm -r "$TMPDIR"; ln -s ' + str(bench.outside) + ' "$TMPDIR"')
     said = tool.run({"command": "seq 1 20000"}, "1" * 64)

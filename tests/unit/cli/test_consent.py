@@ -132,7 +132,8 @@ def test_input_that_is_closed_or_has_no_file_is_nobody() -> None:
 
 
 def test_run_that_is_asked_to_stop_ends_the_question(pipe: Typist) -> None:
-    cancel, screen, faults = threading.Event(), Screen(), []
+    cancel, screen = threading.Event(), Screen()
+    faults: list[CancelledError] = []
 
     def ask() -> None:
         try:
@@ -149,7 +150,8 @@ def test_run_that_is_asked_to_stop_ends_the_question(pipe: Typist) -> None:
 
 
 def test_what_was_typed_before_the_question_does_not_answer_it(terminal: Typist) -> None:
-    screen, answers = Screen(), []
+    screen = Screen()
+    answers: list[str | None] = []
     asked = TerminalConsent(terminal.stdin, screen)
     terminal.type(b"approve\n")
     thread = threading.Thread(target=lambda: answers.append(asked.ask(DRAFT, 3600)))
@@ -161,7 +163,8 @@ def test_what_was_typed_before_the_question_does_not_answer_it(terminal: Typist)
 
 
 def test_end_of_file_at_a_terminal_leaves_one_question_alone(terminal: Typist) -> None:
-    screen, answers = Screen(), []
+    screen = Screen()
+    answers: list[str | None] = []
     asked = TerminalConsent(terminal.stdin, screen)
 
     def ask() -> None:

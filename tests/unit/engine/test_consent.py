@@ -11,6 +11,7 @@ from loopctl.domain import (
     DecisionDraft,
     DecisionKind,
     Limits,
+    PolicyClass,
     RunStatus,
     Scope,
     Sha,
@@ -89,6 +90,11 @@ def test_consent_says_nothing_of_the_work_and_can_be_told_from_what_does() -> No
     assert consent.is_consent(decided(APPROVED))
     assert not consent.is_consent(decided(APPROVED, call_key="k"))
     assert not consent.is_consent(decided("yes", kind=DecisionKind.SCOPE))
+
+
+def test_dry_run_tells_which_tasks_need_an_approval() -> None:
+    classes = [consent.policy_class(task, ("mcp:*:*", "area:mail")) for task in (TASK, OTHER)]
+    assert classes == [PolicyClass.NEEDS_APPROVAL, PolicyClass.REVERSIBLE]
 
 
 @dataclass
@@ -170,7 +176,7 @@ def test_rejection_is_recorded_and_the_task_is_asked_about_anew(house: House) ->
     decision = permission.ask(TASK, needed(permission))
     assert decision is not None
     assert not decision.is_going_on
-    assert needed(permission)
+    assert permission.needed(TASK) is not None
 
 
 @pytest.mark.parametrize("person", [None, Person(None)])
@@ -193,7 +199,7 @@ def test_answer_goes_to_the_question_that_stands_already(house: House) -> None:
 def test_answer_that_comes_later_counts_as_well(house: House) -> None:
     permission = house.permission()
     raised = house.store.raise_decision("r1", TASK.id, needed(permission))
-    assert needed(permission)
+    assert permission.needed(TASK) is not None
     house.store.answer_decision(raised.id, APPROVED, "now", Limits())
     assert permission.needed(TASK) is None
 

@@ -19,7 +19,7 @@ KEPT: Final = 8
 """How many long outputs are kept; the oldest goes first."""
 
 # One that is there is used; what a model calls bash it writes for bash.
-_START: Final = 'if command -v bash >/dev/null; then exec bash -c "$1"; fi; exec sh -c "$1"'
+_START: Final = 'if command -v bash >/dev/null; then exec bash -c -- "$1"; fi; exec sh -c -- "$1"'
 
 
 def shell(sandbox: Sandbox, scratch: Tree, timeout_s: float = TIMEOUT_S) -> WorkTool:
