@@ -76,6 +76,11 @@ class Sandbox(Protocol):
         ...
 
     @property
+    def scratch(self) -> Path:
+        """The private folder that commands know as ``TMPDIR``; goes with the sandbox."""
+        ...
+
+    @property
     def base(self) -> Sha:
         """The commit that it was made from."""
         ...

@@ -26,6 +26,7 @@ from pydantic import (
 
 from loopctl.domain import Baseline, Mode
 from loopctl.errors import Fault, SettingsError
+from loopctl.patterns import CALLS, STEPS, only
 from loopctl.tomlsource import layers
 from loopctl.tomlsource.sources import Origin, Source, read_sources
 
@@ -182,24 +183,20 @@ class ModelsSettings(Section):
         return None if value == {} else value
 
 
-def _approval(pattern: str) -> str:
-    kind, _, rest = pattern.partition(":")
-    if kind not in {"mcp", "step", "area"} or not rest:
-        raise ValueError("begins with none of mcp:, step:, area: and would never ask")
-    return pattern
-
-
 class PolicySettings(Section):
     """``[policy]``: what is refused, and what is asked about first."""
 
-    deny: Texts = Field(
-        default=(), description="Added to the built-in deny floor, which cannot be lifted."
+    deny: Annotated[
+        tuple[Annotated[Word, AfterValidator(only(*CALLS))], ...], Field(strict=False)
+    ] = Field(
+        default=(),
+        description="Refused: `mcp:SERVER:TOOL`, `bash:COMMAND`; besides the built-in floor.",
     )
     approve: Annotated[
-        tuple[Annotated[Word, AfterValidator(_approval)], ...], Field(strict=False)
+        tuple[Annotated[Word, AfterValidator(only(*CALLS, *STEPS))], ...], Field(strict=False)
     ] = Field(
         default=("mcp:*:destructive",),
-        description="Asked about first: `mcp:SERVER:TOOL`, `step:TASK`, `step:*`, `area:TAG`.",
+        description="Asked about first: as `deny`, and `step:TASK`, `step:*`, `area:TAG`.",
     )
     approve_timeout_s: Seconds = Field(
         default=3600, description="Attended; then the call fails closed."

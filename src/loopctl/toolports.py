@@ -17,7 +17,7 @@ from loopctl.calls import (
     ToolSpec,
     Waiting,
 )
-from loopctl.domain import Task
+from loopctl.domain import DecisionDraft, Task
 from loopctl.ports import Sandbox
 
 Policy = Callable[[ToolCall], Ruling]
@@ -88,6 +88,23 @@ class Desks(Protocol):
 
         Raises:
             EnvironmentFaultError: A configured server of tools cannot be had; says which and why.
+        """
+        ...
+
+
+class Consent(Protocol):
+    """Somebody who may be there to answer while the run goes on."""
+
+    def ask(self, draft: DecisionDraft, timeout_s: float) -> str | None:
+        """Return the answer; of an approval, ``domain.APPROVED`` or ``domain.REJECTED``.
+
+        Blocks; any thread may call it.
+
+        Returns:
+            ``None`` when nobody is there, or the time is up: the question stands.
+
+        Raises:
+            CancelledError: The run was asked to stop.
         """
         ...
 

@@ -144,8 +144,8 @@ def test_all_faults_of_all_sources_come_in_one_go(tmp_path: Path) -> None:
         "loop.toml:5: mcp.a__b: \"a__b\" is no name: letters, digits, '-' and single '_'",
         "loop.toml:6: mcp.a__b.command: [] is empty",
         (
-            'loop.toml:10: policy.approve[1]: "foo" begins with none of mcp:, step:, area: and would '
-            "never ask"
+            'loop.toml:10: policy.approve[1]: "foo" begins with none of mcp:, bash:, step:, area: '
+            "and would never apply"
         ),
         'loop.toml:12: gate.protect: "x" is no list; write [...]',
         "loop.toml:13: gate.timeout_s: 0 is not more than 0",

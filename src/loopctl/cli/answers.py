@@ -118,12 +118,17 @@ def _fitted(given: Given, decision: Decision) -> Answer:
     return Answer(decision.id, text, budget)
 
 
-def _consent(decision_id: str, text: str) -> str:
+def consent_word(text: str) -> str:
+    """Return ``approve`` or ``reject`` for a word that means it; empty for any other."""
     word = text.casefold()
     if word in _YES:
         return APPROVED
-    if word in _NO:
-        return REJECTED
+    return REJECTED if word in _NO else ""
+
+
+def _consent(decision_id: str, text: str) -> str:
+    if word := consent_word(text):
+        return word
     raise AnswerError(
         f"{decision_id} asks for an approval: --approve or --reject, not {shown(text)}"
     )

@@ -5,7 +5,7 @@ from typing import TextIO
 
 from loopctl.cli.answers import Given, caps_in
 from loopctl.cli.output import write
-from loopctl.domain import Decision, DecisionKind
+from loopctl.domain import Decision, DecisionDraft, DecisionKind
 from loopctl.report.escape import one_line
 from loopctl.report.wording import colon_word, counted
 
@@ -39,18 +39,20 @@ def _ask(
     write(stream, f"{len(decisions)} open. An empty line skips, {GUESS} takes the best guess.\n")
     lines = iter(stdin)
     for number, decision in enumerate(decisions, 1):
-        write(stream, f"\n({number}/{len(decisions)}) {_question(decision)}\n> ")
+        lead = f"{decision.id} [{decision.kind.value}]"
+        write(stream, f"\n({number}/{len(decisions)}) {described(lead, decision)}\n> ")
         line = next(lines, None)
         if line is None:
             write(stream, "\n")
             break
-        text = _meant(line.strip(), decision)
+        text = meant(line.strip(), decision)
         if text:
             given.append(Given(colon_word(decision), text, _caps(decision, text)))
 
 
-def _question(decision: Decision) -> str:
-    lines = [f"{decision.id} [{decision.kind.value}] {decision.question}"]
+def described(lead: str, decision: Decision | DecisionDraft) -> str:
+    """Return what is asked, after ``lead``, and how it can be answered: lines made harmless."""
+    lines = [f"{lead} {decision.question}"]
     if decision.reason:
         lines.append(f"    why: {decision.reason}")
     if decision.kind is DecisionKind.APPROVAL:
@@ -65,7 +67,8 @@ def _question(decision: Decision) -> str:
     )
 
 
-def _meant(text: str, decision: Decision) -> str:
+def meant(text: str, decision: Decision | DecisionDraft) -> str:
+    """Return the answer that was typed: the best guess, an option by its number, or itself."""
     if text == GUESS:
         return decision.best_guess
     if text.isascii() and text.isdigit() and 1 <= int(text) <= len(decision.options):

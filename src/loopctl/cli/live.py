@@ -2,7 +2,8 @@
 
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass
 from threading import Lock
 from typing import TYPE_CHECKING, TextIO
 
@@ -38,9 +39,25 @@ class Follower:
             self.summary = advance(self.summary, event)
 
 
+@dataclass(frozen=True)
+class View:
+    """Shows a run: a listener.
+
+    Attributes:
+        quiet: Entered, nothing is drawn: somebody is asked something on the same stream.
+    """
+
+    show: Listener
+    quiet: Callable[[], AbstractContextManager[object]] = nullcontext
+
+    def __call__(self, event: AnyEvent) -> None:
+        """Show an event."""
+        self.show(event)
+
+
 @contextmanager
-def live_view(follower: Follower, stream: TextIO) -> Iterator[Listener]:
-    """Yield the listener that shows a run on ``stream``.
+def live_view(follower: Follower, stream: TextIO) -> Iterator[View]:
+    """Yield what shows a run on ``stream``.
 
     Args:
         follower: Called before the listener with every event.
@@ -51,7 +68,7 @@ def live_view(follower: Follower, stream: TextIO) -> Iterator[Listener]:
         def line(event: AnyEvent) -> None:
             write(stream, event_line(event) + "\n")
 
-        yield line
+        yield View(line)
         return
     from rich.console import Console
     from rich.live import Live
@@ -62,8 +79,17 @@ def live_view(follower: Follower, stream: TextIO) -> Iterator[Listener]:
     def render() -> "RenderableType":
         return table(follower.summary, clock, console.width, console.height)
 
-    with Live(get_renderable=render, console=console, refresh_per_second=4, transient=True):
-        yield lambda _event: None
+    with Live(get_renderable=render, console=console, refresh_per_second=4, transient=True) as live:
+
+        @contextmanager
+        def quiet() -> Iterator[None]:
+            live.stop()
+            try:
+                yield
+            finally:
+                live.start()
+
+        yield View(lambda _event: None, quiet)
 
 
 def guarded(listener: Listener) -> Listener:

@@ -14,7 +14,7 @@ import contextlib
 import threading
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, Protocol
 
 from loopctl.calls import (
     Action,
@@ -36,7 +36,6 @@ from loopctl.errors import LedgerConflictError
 from loopctl.events import CallFinished, CallReplayed
 from loopctl.failpoints import reach
 from loopctl.ports import Emit
-from loopctl.records import SessionRecord
 from loopctl.toolports import Ledger, Policy, Tool
 
 
@@ -44,6 +43,25 @@ def allow_all(call: ToolCall) -> Ruling:
     """Return that any call may be made: the policy where there is none."""
     del call
     return Ruling()
+
+
+class Session(Protocol):
+    """Whose calls are made; a ``SessionRecord`` is one."""
+
+    @property
+    def id(self) -> str:
+        """Of the session."""
+        ...
+
+    @property
+    def task(self) -> str:
+        """Which it works on."""
+        ...
+
+    @property
+    def candidate(self) -> str:
+        """The option's name, or ``main``."""
+        ...
 
 
 class ToolProxy:
@@ -57,7 +75,7 @@ class ToolProxy:
 
     def __init__(
         self,
-        session: SessionRecord,
+        session: Session,
         tools: Mapping[str, Tool],
         ledger: Ledger,
         *,

@@ -96,6 +96,11 @@ class Worktree:
         return self._around.layout.worktrees / self._name
 
     @property
+    def scratch(self) -> Path:
+        """The private folder that commands know as ``TMPDIR``; goes with the sandbox."""
+        return self._scratch / "tmp"
+
+    @property
     def base(self) -> Sha:
         """The commit that it was made from."""
         return self._base
@@ -150,7 +155,7 @@ class Worktree:
                 env or {},
                 shim=self._around.layout.shim,
                 home=self._scratch / "home",
-                scratch=self._scratch / "tmp",
+                scratch=self.scratch,
             ),
             timeout_s=timeout_s,
             merge_stderr=True,
@@ -328,5 +333,5 @@ class Worktree:
         if self._scratch.is_symlink() or self._scratch.exists():
             remove_tree(self._scratch)
         self._scratch.mkdir(mode=0o700)
-        (self._scratch / "tmp").mkdir(mode=0o700)
+        self.scratch.mkdir(mode=0o700)
         write_home(self._scratch / "home")

@@ -101,6 +101,11 @@ class MemorySandbox:
         """Nowhere."""
         return Path("/nowhere") / self.name
 
+    @property
+    def scratch(self) -> Path:
+        """Nowhere either."""
+        return self.workdir / "tmp"
+
     def run(
         self,
         command: str | Sequence[str],

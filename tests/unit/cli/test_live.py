@@ -172,3 +172,28 @@ def test_a_broken_view_is_said_once_and_ends_no_run(capsys: pytest.CaptureFixtur
     listener(Noticed(text="a"))
     listener(Noticed(text="b"))
     assert capsys.readouterr().err.count("has failed and is off") == 1
+
+
+def test_a_table_is_not_drawn_while_somebody_is_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    monkeypatch.setenv("TERM", "xterm")
+    stream = Screen()
+
+    def is_drawn() -> bool:
+        # Whoever draws hides the cursor, and shows it again at the end.
+        return stream.getvalue().rfind("\x1b[?25l") > stream.getvalue().rfind("\x1b[?25h")
+
+    with live_view(Follower(lambda _run: ()), stream) as view:
+        for _ in range(2):
+            assert is_drawn()
+            with view.quiet():
+                assert not is_drawn()
+        assert is_drawn()
+    assert not is_drawn()
+
+
+def test_a_view_of_lines_has_nothing_to_keep_quiet() -> None:
+    stream = io.StringIO()
+    with live_view(Follower(lambda _run: ()), stream) as view, view.quiet():
+        view(EVENTS[0])
+    assert len(stream.getvalue().splitlines()) == 1

@@ -1,0 +1,80 @@
+"""Gets a person's consent: from what was decided before, or from somebody who is there now."""
+
+from collections.abc import Sequence
+
+from loopctl.clock import Clock, stamp
+from loopctl.domain import Decision, DecisionDraft, Limits, Task
+from loopctl.engine import consent
+from loopctl.events import DecisionAnswered, DecisionRaised
+from loopctl.ports import Emit
+from loopctl.storeports import DecisionStore
+from loopctl.toolports import Consent
+
+
+class Permission:
+    """Asks on behalf of one run; any thread may.
+
+    Args:
+        run_id: The run.
+        approve: The patterns of ``[policy] approve``.
+        timeout_s: How long somebody who is there has for an answer.
+        person: ``None`` where nobody is there.
+    """
+
+    def __init__(
+        self,
+        run_id: str,
+        approve: Sequence[str],
+        timeout_s: float,
+        *,
+        decisions: DecisionStore,
+        clock: Clock,
+        emit: Emit,
+        person: Consent | None = None,
+    ) -> None:
+        self._run_id = run_id
+        self._approve = tuple(approve)
+        self._timeout_s = timeout_s
+        self._decisions = decisions
+        self._clock = clock
+        self._emit = emit
+        self._person = person
+
+    def needed(self, task: Task) -> DecisionDraft | None:
+        """Return what has to be approved before a task's next step; ``None`` where nothing."""
+        if not consent.pattern_for(task, self._approve):
+            return None
+        decisions = self._decisions.decisions(task=task.id)
+        return consent.needed(task, self._run_id, self._approve, decisions)
+
+    def ask(self, task: Task, draft: DecisionDraft) -> Decision | None:
+        """Return the decision with the answer of somebody who is there, recorded and told.
+
+        Returns:
+            ``None`` when nobody is there or answers in time; then nothing is recorded, and the
+            task is put aside with the draft as any other question.
+
+        Raises:
+            CancelledError: The run was asked to stop.
+        """
+        if self._person is None:
+            return None
+        answer = self._person.ask(draft, self._timeout_s)
+        if answer is None:
+            return None
+        raised = self._decisions.raise_decision(self._run_id, task.id, draft)
+        self._emit(
+            DecisionRaised(
+                task=task.id,
+                id=raised.id,
+                kind=raised.kind,
+                question=raised.question,
+                best_guess=raised.best_guess,
+                options=raised.options,
+                reason=raised.reason,
+            )
+        )
+        now = stamp(self._clock.now())
+        decision = self._decisions.answer_decision(raised.id, answer, now, Limits())
+        self._emit(DecisionAnswered(task=task.id, id=decision.id, answer=answer))
+        return decision

@@ -1,0 +1,119 @@
+"""Opens desks: the tools of one session, behind the tool proxy."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from loopctl.calls import Action, Ruling, ToolCall, ToolResult, ToolSpec, Waiting
+from loopctl.clock import Clock
+from loopctl.domain import Task
+from loopctl.ports import Emit, Sandbox
+from loopctl.sandbox.proxy import ToolProxy
+from loopctl.sandbox.tools.catalogue import work_tools
+from loopctl.sandbox.tools.shell import TIMEOUT_S
+from loopctl.toolports import Ledger, Policy, Tool
+
+_SHORTEST_S: Final = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class _Session:
+    id: str
+    task: str
+    candidate: str
+
+
+class ToolDesks:
+    """The port ``Desks``.
+
+    Args:
+        ledger: Of the run.
+        clock: The run's.
+        emit: Takes the events of calls.
+        policy: Asked about every call.
+        wall_s: What a task may take that says nothing of its own; no command takes longer.
+        servers: The tools of servers, by the name that a model calls them by; the same for all
+            sessions. None has a work tool's name.
+    """
+
+    def __init__(
+        self,
+        ledger: Ledger,
+        *,
+        clock: Clock,
+        emit: Emit,
+        policy: Policy,
+        wall_s: float,
+        servers: Mapping[str, tuple[ToolSpec, Tool]] | None = None,
+    ) -> None:
+        self._ledger = ledger
+        self._clock = clock
+        self._emit = emit
+        self._policy = policy
+        self._wall_s = wall_s
+        self._servers = dict(sorted((servers or {}).items()))
+
+    def open(self, session_id: str, task: Task, candidate: str, sandbox: Sandbox) -> "ToolDesk":
+        """Return the desk of a session whose worker works in ``sandbox``."""
+        own = task.budget.wall_s
+        wall_s = self._wall_s if own is None else own
+        timeout_s = max(_SHORTEST_S, min(TIMEOUT_S, wall_s))
+        work = {tool.spec.name: tool for tool in work_tools(sandbox, timeout_s=timeout_s)}
+        tools: dict[str, Tool] = {name: tool for name, (_, tool) in self._servers.items()}
+        specs = [tool.spec for tool in work.values()]
+        specs += [spec for name, (spec, _) in self._servers.items() if name not in work]
+        proxy = ToolProxy(
+            _Session(session_id, task.id, candidate),
+            {**tools, **work},
+            self._ledger,
+            clock=self._clock,
+            emit=self._emit,
+            policy=self._policy,
+        )
+        return ToolDesk(tuple(specs), proxy, self._policy)
+
+
+class ToolDesk:
+    """The port ``Desk``: what one session's worker may call.
+
+    Args:
+        specs: Of all the tools that ``proxy`` has.
+        proxy: Makes the calls.
+        policy: The one that ``proxy`` asks.
+    """
+
+    def __init__(self, specs: tuple[ToolSpec, ...], proxy: ToolProxy, policy: Policy) -> None:
+        self._specs = specs
+        self._names = frozenset(spec.name for spec in specs)
+        self._proxy = proxy
+        self._policy = policy
+
+    @property
+    def specs(self) -> tuple[ToolSpec, ...]:
+        """The work tools, then those of servers by name."""
+        return self._specs
+
+    def rule(self, call: ToolCall) -> Ruling:
+        """Return what the policy says of a call; does nothing.
+
+        A call that cannot be made at all is denied: nobody is asked about it.
+        """
+        if call.tool not in self._names:
+            return Ruling(Action.DENY, f"there is no tool {call.tool}")
+        try:
+            _ = call.arguments_hash
+        except ValueError as exc:
+            return Ruling(Action.DENY, f"the arguments of {call.tool} are {exc}")
+        return self._policy(call)
+
+    def call(self, call: ToolCall, approval: str | None = None) -> ToolResult | Waiting:
+        """Return what the call came to: made now, or recorded when it was made before.
+
+        Raises:
+            LedgerConflictError: The call is another session's, or its ordinal was used for
+                another call.
+            CallInFlightError: Another process is at it.
+            SandboxError: The sandbox is gone.
+            CancelledError: The run was asked to stop.
+        """
+        return self._proxy.call(call, approval)
