@@ -15,7 +15,7 @@ from loopctl.calls import Action, Ruling, ToolCall, ToolResult, ToolSpec
 from loopctl.domain import Goal, Task, TaskId
 from loopctl.past import Past, Turn
 from loopctl.steps import StepRequest
-from loopctl.testing.steps import ScriptedDoor, ScriptedModel, calling
+from loopctl.testing.steps import ScriptedDoor, StagedModel, calling
 from loopctl.worker.graph.prompt import assemble
 from loopctl.worker.work import run_step
 
@@ -49,7 +49,7 @@ def run() -> dict[str, float]:
 
 def _step(action: Action = Action.ALLOW) -> None:
     calls = [("bash", {"command": str(number)}) for number in range(2)]
-    model = ScriptedModel([calling(*calls), calling(("todo_done", {"summary": "done"}))])
+    model = StagedModel([calling(*calls), calling(("todo_done", {"summary": "done"}))])
     door = ScriptedDoor({"bash": _answer}, {"bash": Ruling(action)})
     for _ in run_step(REQUEST, (TOOL,), door, model):
         pass

@@ -53,7 +53,7 @@ class Asked:
 
 
 @dataclass
-class ScriptedModel:
+class StagedModel:
     """The port ``Model``: answers as told, in order; asked more often, it is a test's mistake."""
 
     script: Sequence[Came]

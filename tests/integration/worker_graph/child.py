@@ -23,7 +23,7 @@ from loopctl.domain import Goal, Task, TaskId
 from loopctl.past import Past, Turn
 from loopctl.steps import InterruptRequired, Resume, StepRequest
 from loopctl.testing import StillClock
-from loopctl.testing.steps import ScriptedDoor, ScriptedModel, calling
+from loopctl.testing.steps import ScriptedDoor, StagedModel, calling
 from loopctl.worker.work import run_step
 
 NAMES = ("write_a", "push_b", "write_c")
@@ -104,7 +104,7 @@ def taken(job: dict[str, Any], folder: Path) -> dict[str, Any]:
     if job.get("is_naive"):
         blob = naive(door, base64.b64decode(job.get("blob", "")))
         return {"events": [], "blob": base64.b64encode(blob).decode()}
-    model = ScriptedModel([calling(*calls, text="Now.") for calls in job["script"]])
+    model = StagedModel([calling(*calls, text="Now.") for calls in job["script"]])
     specs = tuple(ToolSpec(name, name, {"type": "object"}) for name in NAMES)
     events = list(run_step(request_of(job), specs, door, model, StillClock()))
     found = [event for event in events if isinstance(event, InterruptRequired)]

@@ -8,7 +8,7 @@ from loopctl.calls import ToolSpec
 from loopctl.domain import Goal, Task, TaskId
 from loopctl.steps import StepEvent, StepRequest
 from loopctl.testing import StillClock
-from loopctl.testing.steps import Came, ScriptedDoor, ScriptedModel
+from loopctl.testing.steps import Came, ScriptedDoor, StagedModel
 from loopctl.worker.work import run_step
 
 Event = TypeVar("Event")
@@ -49,7 +49,7 @@ def make_request(**changes: Any) -> StepRequest:
 class Played:
     events: list[StepEvent]
     door: ScriptedDoor
-    model: ScriptedModel
+    model: StagedModel
 
     def of(self, kind: type[Event]) -> list[Event]:
         return [event for event in self.events if isinstance(event, kind)]
@@ -99,7 +99,7 @@ def play() -> Play:
         **changes: Any,
     ) -> Played:
         door = door or ScriptedDoor()
-        model = ScriptedModel(script)
+        model = StagedModel(script)
         step = run_step(make_request(**changes), tuple(specs), door, model, clock or StillClock())
         return Played(list(step), door, model)
 

@@ -19,7 +19,7 @@ from loopctl.steps import (
     WorkerProgress,
 )
 from loopctl.testing import StillClock
-from loopctl.testing.steps import ScriptedDoor, ScriptedModel, calling
+from loopctl.testing.steps import ScriptedDoor, StagedModel, calling
 from loopctl.worker.work import run_step
 
 DONE = calling(("todo_done", {"summary": "written"}))
@@ -45,7 +45,7 @@ def test_call_is_made_only_when_the_event_after_its_start_is_taken(
     request_of: Any, specs: Any
 ) -> None:
     door = ScriptedDoor()
-    model = ScriptedModel([calling(LIST), DONE])
+    model = StagedModel([calling(LIST), DONE])
     events = cast(
         "Generator[StepEvent, None, None]", run_step(request_of(), specs, door, model, StillClock())
     )
