@@ -172,7 +172,6 @@ class _Server(ThreadingHTTPServer):
 
 class _Connection(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    server: _Server
 
     def do_GET(self) -> None:
         self._respond({})
@@ -188,13 +187,18 @@ class _Connection(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         """Say nothing."""
 
+    def _model(self) -> ScriptedModel:
+        assert isinstance(self.server, _Server)  # noqa: S101
+        return self.server.model
+
     def _respond(self, body: Mapping[str, Any]) -> None:
         headers = {name.lower(): value for name, value in self.headers.items()}
-        request, answer = self.server.model.received(self.path, headers, body)
+        model = self._model()
+        request, answer = model.received(self.path, headers, body)
         if isinstance(answer, dict):
             self._send_json(200, answer)
         else:
-            self._play(self.server.model.unheld(answer), request)
+            self._play(model.unheld(answer), request)
 
     def _play(self, play: Play, request: ChatRequest) -> None:
         match play:

@@ -56,7 +56,7 @@ def serving(*plays: Play, **options: Any) -> Iterator[Wire]:
         wire.connection.close()
 
 
-def one(*plays: Play) -> Any:
+def one(*plays: Play) -> pytest.MarkDecorator:
     return pytest.mark.parametrize("wire", [plays], indirect=True)
 
 
@@ -167,7 +167,12 @@ def test_held_reply_comes_when_it_is_let_go() -> None:
     go = threading.Event()
     with ScriptedModel([Held(go, ScriptedReply("now"))]) as model:
         wire = Wire(model)
-        threading.Thread(target=lambda: model.wait_for(1) and go.set()).start()
+
+        def let_go() -> None:
+            assert model.wait_for(1)
+            go.set()
+
+        threading.Thread(target=let_go).start()
         assert wire.ask(ASK)["choices"][0]["message"]["content"] == "now"
         wire.connection.close()
 
