@@ -29,6 +29,7 @@ from loopctl.testing.script import (
     wrong_key,
 )
 from loopctl.testing.server import ScriptedModel
+from loopctl.testing.till import MemoryTill
 
 __all__ = [
     "ChatRequest",
@@ -42,6 +43,7 @@ __all__ = [
     "MemoryRepository",
     "MemorySandbox",
     "MemorySessions",
+    "MemoryTill",
     "NoChoices",
     "Play",
     "Script",
