@@ -118,7 +118,7 @@ def _again(reply: Reply, fault: str) -> list[Message]:
 def _readable(arguments: str) -> str:
     try:
         is_object = isinstance(json.loads(arguments), dict)
-    except ValueError:
+    except (ValueError, RecursionError):
         is_object = False
     return arguments if is_object else json.dumps({"unreadable": arguments})
 

@@ -32,6 +32,8 @@ def library() -> ModuleType:
     # It would fetch tokenizers of some models; counting with another one is near enough.
     litellm.disable_hf_tokenizer_download = True
     litellm.num_retries = 0
+    # Embeddings take a given 0 for "not given", and retry this often.
+    litellm.DEFAULT_MAX_RETRIES = 0
     # Its log may quote requests, and those the key.
     for name in _LOGGERS:
         logger = logging.getLogger(name)
