@@ -53,8 +53,8 @@ class StepRequest:
         past: What the candidate has been through.
         todos: The plan as it stands, one line a todo, for the worker to see.
         recalled: What the brain has found that may matter.
-        replies: What the model has answered in this iteration before it was cut short; given
-            again, in order, before the model is asked.
+        replies: What the model has answered in this iteration before it was cut short, from
+            number ``first_reply`` on; given again, in order, before the model is asked.
         observation: Evidence of the last gate or of the last command; empty on the first step.
         answer: The human's words where the task was deferred before; ``None`` otherwise.
         budget: What is left to spend.
@@ -64,6 +64,7 @@ class StepRequest:
         resume: Set where this iteration was begun before and interrupted; it goes on from there.
         first_call: The ordinal of the step's first tool call: they run over the whole iteration,
             and a planning step may have made some.
+        first_reply: The number of the step's first reply, likewise over the whole iteration.
     """
 
     session_id: str
@@ -85,6 +86,7 @@ class StepRequest:
     is_planning: bool = False
     resume: Resume | None = None
     first_call: int = 0
+    first_reply: int = 0
 
 
 @dataclass(frozen=True, slots=True)

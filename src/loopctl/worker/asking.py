@@ -34,12 +34,8 @@ class PipeDoor:
         self._numbers = itertools.count(1)
         self._lock = threading.Lock()
         self._waiting: dict[int, queue.SimpleQueue[Answer | None]] = {}
-        self._is_cancelled = False
-
-    @property
-    def is_cancelled(self) -> bool:
-        """The engine listens no more."""
-        return self._is_cancelled
+        self.stopped = threading.Event()
+        """Set when the engine has ended the talk."""
 
     def rule(self, call: ToolCall) -> Ruling:
         """Return what the policy says of a call; does nothing.
@@ -83,12 +79,12 @@ class PipeDoor:
         raise _mismatch("a claim", answer)
 
     def settle(self, reservation: int, usage: Usage) -> None:
-        """Replace a reservation by what the call has cost.
+        """Replace a reservation by what the call has cost; also in a talk that was cancelled.
 
-        Raises:
-            CancelledError: The talk was cancelled; what was put aside counts as spent.
+        What is on its way when a step is ended has its price all the same. Nobody waits for the
+        answer then.
         """
-        self._ask(Settle(reservation, usage))
+        self._asked(Settle(reservation, usage)).get()
 
     def take(self, number: int, answer: Answer) -> None:
         """Hand on the engine's answer to the ask of that number."""
@@ -100,24 +96,31 @@ class PipeDoor:
     def cancel(self) -> None:
         """Wake every ask that waits, and refuse all further ones, with ``CancelledError``."""
         with self._lock:
-            self._is_cancelled = True
+            self.stopped.set()
             slots = [*self._waiting.values()]
             self._waiting.clear()
         for slot in slots:
             slot.put(None)
 
     def _ask(self, ask: Ask) -> Answer:
-        slot: queue.SimpleQueue[Answer | None] = queue.SimpleQueue()
-        with self._lock:
-            if self._is_cancelled:
-                raise _cancelled()
-            number = next(self._numbers)
-            self._waiting[number] = slot
-        self._send(Frame(self._talk, ask, number))
-        answer = slot.get()
+        if self.stopped.is_set():
+            raise _cancelled()
+        answer = self._asked(ask).get()
         if answer is None:
             raise _cancelled()
         return answer
+
+    def _asked(self, ask: Ask) -> queue.SimpleQueue[Answer | None]:
+        """Send an ask; return where its answer comes, or ``None`` where the talk is cancelled."""
+        slot: queue.SimpleQueue[Answer | None] = queue.SimpleQueue()
+        with self._lock:
+            number = next(self._numbers)
+            if self.stopped.is_set():
+                slot.put(None)
+            else:
+                self._waiting[number] = slot
+        self._send(Frame(self._talk, ask, number))
+        return slot
 
 
 def _cancelled() -> CancelledError:

@@ -38,5 +38,9 @@ class Door(Till, Protocol):
         ...
 
     def keep_reply(self, number: int, reply: str) -> None:
-        """Keep a reply, JSON, under its number in the iteration, before any of its calls is made."""
+        """Keep a reply, JSON, under its number in the iteration, before any of its calls is made.
+
+        A reply that was given again is kept again, the same under the same number: that changes
+        nothing, and says how many of the iteration's replies belong to this step.
+        """
         ...

@@ -61,6 +61,7 @@ class GraphWorker:
 
     Args:
         process: Shared by all threads of a run; who made it closes it.
+        grace_s: So long a step may go on after its task's time is over, to come to its own end.
     """
 
     makes_plans = True
@@ -73,12 +74,14 @@ class GraphWorker:
         replies: ReplyStore,
         *,
         clock: Clock,
+        grace_s: float = 60.0,
     ) -> None:
         self._process = process
         self._desks = desks
         self._purse = purse
         self._replies = replies
         self._clock = clock
+        self._grace_s = grace_s
 
     def warm(self) -> None:
         """Start the child ahead of the first step."""
@@ -103,16 +106,22 @@ class GraphWorker:
         budget = request.budget
         caps = Limits(tokens=budget.tokens_max, usd=budget.usd_max)
         till = PayersTill(self._purse, request.run_id, request.task.id, caps)
-        step: HostedStep | None = None
         try:
             desk = self._desks.open(request.session_id, request.task, request.candidate, sandbox)
-            step = HostedStep(request, desk, till, self._replies)
+        except EnvironmentFaultError as exc:
+            yield OutputTail(exit=1, text=str(exc), is_environment=True)
+            yield NOTHING_DONE
+            return
+        step = HostedStep(request, desk, till, self._replies)
+        try:
             trouble = yield from self._do(step, DoStep(request, desk.specs))
         except EnvironmentFaultError as exc:
             trouble = _Trouble(str(exc))
+        if usage := step.unreported():
+            yield usage
         if trouble is not None:
             yield OutputTail(exit=1, text=trouble.text, is_environment=trouble.is_environment)
-        yield step.progress if step is not None else NOTHING_DONE
+        yield step.progress
 
     def _do(self, step: HostedStep, work: DoStep) -> Generator[StepEvent, None, _Trouble | None]:
         """Tell the step's events; return why it did not come to its own end."""
@@ -131,7 +140,7 @@ class GraphWorker:
     def _attempt(
         self, step: HostedStep, work: DoStep, deadline: float | None
     ) -> Generator[StepEvent, None, _Trouble | Lost | None]:
-        with self._process.talk(work) as talk:
+        with self._process.talk(work, step.serve) as talk:
             while True:
                 heard = talk.hear(deadline)
                 if heard is None:
@@ -155,7 +164,7 @@ class GraphWorker:
         if budget.wall_max_ms is None:
             return None
         left_s = max(0, budget.wall_max_ms - budget.wall_ms) / 1000
-        return self._clock.monotonic() + left_s
+        return self._clock.monotonic() + left_s + self._grace_s
 
 
 def _of_failure(failed: Failed) -> _Trouble:

@@ -9,8 +9,10 @@ before, until it asks for something new: the replay is over then.
 import json
 from collections.abc import Hashable
 from dataclasses import dataclass, replace
+from typing import Final
 
 from loopctl.calls import ToolCall, ToolResult, Waiting, bounded
+from loopctl.domain import Usage
 from loopctl.errors import LedgerConflictError
 from loopctl.steps import (
     InterruptRequired,
@@ -18,6 +20,7 @@ from loopctl.steps import (
     StepRequest,
     ToolCallFinished,
     ToolCallStarted,
+    UsageReported,
     WorkerProgress,
 )
 from loopctl.storeports import ReplyStore
@@ -34,13 +37,21 @@ from loopctl.worker.protocol import (
 )
 from loopctl.worker.till import PayersTill
 
+_NO_USD: Final = 1e-9
+"""Less than that is what adding prices leaves over."""
+
 
 @dataclass(frozen=True, slots=True)
 class _Made:
     """A call that was made, and what it came to."""
 
     call: ToolCall
-    result: ToolResult
+    approval: str | None
+    came: ToolResult | Waiting
+
+    def answers(self, approval: str | None) -> bool:
+        """It need not be made again; one that waits is, once it is approved."""
+        return isinstance(self.came, ToolResult) or approval == self.approval
 
 
 class HostedStep:
@@ -60,11 +71,7 @@ class HostedStep:
         self._progress: WorkerProgress | None = None
         self._has_called = False
         self._has_errored = False
-        # A planning step's replies belong to the iteration too, and may not be this step's.
-        before = self._stored()
-        self._first = len(before) - len(request.replies)
-        if self._first < 0 or before[self._first :] != request.replies:
-            self._first = 0
+        self._reported = Usage()
 
     @property
     def is_over(self) -> bool:
@@ -82,10 +89,25 @@ class HostedStep:
             response_delta_hash="",
         )
 
+    def unreported(self) -> UsageReported | None:
+        """Return what was settled and not told as usage: the child died, or a request failed."""
+        spent, told = self._till.spent, self._reported
+        left = Usage(
+            spent.prompt_tokens - told.prompt_tokens,
+            spent.completion_tokens - told.completion_tokens,
+            spent.usd - told.usd,
+        )
+        if left.prompt_tokens <= 0 and left.completion_tokens <= 0 and left.usd < _NO_USD:
+            return None
+        self._reported += left
+        return UsageReported(left)
+
     def again(self) -> StepRequest:
         """Return the request for another child; its events are compared with those told so far."""
         self._untold = [*self._told]
-        return replace(self._request, replies=self._stored()[self._first :])
+        request = self._request
+        kept = self._replies.replies(request.session_id, request.loop_iteration)
+        return replace(request, replies=kept[request.first_reply :])
 
     def is_new(self, event: StepEvent) -> bool:
         """Take an event of the child, and say whether the engine is to be told of it."""
@@ -98,6 +120,8 @@ class HostedStep:
             del self._untold[: self._untold.index(key) + 1]
             return False
         self._told.append(key)
+        if isinstance(event, UsageReported):
+            self._reported += event.usage
         self._has_called |= isinstance(event, ToolCallStarted)
         self._has_errored |= isinstance(event, ToolCallFinished) and event.is_error
         return True
@@ -126,15 +150,15 @@ class HostedStep:
 
     def _call(self, call: ToolCall, approval: str | None) -> ToolResult | Waiting:
         made = self._made.get(call.ordinal)
-        if made is not None:
-            if _said(made.call) != _said(call):
-                raise LedgerConflictError(call.key, "its ordinal was used for another call")
-            return made.result
+        if made is not None and _said(made.call) != _said(call):
+            raise LedgerConflictError(call.key, "its ordinal was used for another call")
+        if made is not None and made.answers(approval):
+            return made.came
         self._untold.clear()
         came = self._desk.call(call, approval)
         if isinstance(came, ToolResult):
             came = replace(came, content=bounded(came.content))
-            self._made[call.ordinal] = _Made(call, came)
+        self._made[call.ordinal] = _Made(call, approval, came)
         return came
 
     def _keep(self, number: int, reply: str) -> None:
@@ -148,9 +172,6 @@ class HostedStep:
         if (call.session_id, call.iteration) != step:
             raise LedgerConflictError(call.key, "it belongs to another step")
         return call
-
-    def _stored(self) -> tuple[str, ...]:
-        return self._replies.replies(self._request.session_id, self._request.loop_iteration)
 
 
 def _said(call: ToolCall) -> str:

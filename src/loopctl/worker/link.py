@@ -22,10 +22,13 @@ from loopctl.worker.protocol import (
     VERSION,
     Answer,
     Cancel,
+    End,
     Failed,
     Frame,
     Hello,
     Ready,
+    Settle,
+    ToChild,
     ToEngine,
     Work,
 )
@@ -34,6 +37,9 @@ CHILD: Final = (sys.executable, "-P", "-m", "loopctl.worker")
 """Its command line: this very installation; ``-P``, since its folder may hold a ``loopctl``."""
 
 _TICK_S: Final = 0.05
+_PARTING_S: Final = 2.0
+"""How long the end of a cancelled talk is waited for: a reply that streams ends at once, a provider
+that is silent does not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +61,7 @@ class Talk:
         self._number = number
         self._box = box
         self._home = home
+        self._is_over = False
 
     def hear(self, deadline: float | None = None) -> Heard | None:
         """Return what the child says next; ``None`` where it says nothing before the deadline.
@@ -70,12 +77,37 @@ class Talk:
                 raise CancelledError("the run was asked to stop")
             if deadline is not None and self._home.clock.monotonic() >= deadline:
                 return None
-            with contextlib.suppress(queue.Empty):
-                return self._home.clean(self._box.get(timeout=_TICK_S))
+            if heard := self._next():
+                return heard
 
     def answer(self, ask: int, answer: Answer) -> None:
         """Answer the child's ask of that number."""
-        self._link.say(encode(Frame(self._number, answer, ask)))
+        self._link.say(Frame(self._number, answer, ask))
+
+    def part(self, settle: Callable[[Settle], object]) -> None:
+        """Cancel the talk unless it is over, and settle what was on its way, for a little while."""
+        if self._is_over:
+            return
+        self._link.say(Frame(self._number, Cancel()))
+        deadline = self._home.clock.monotonic() + _PARTING_S
+        while self._home.clock.monotonic() < deadline:
+            heard = self._next()
+            if heard is not None and _is_last(heard):
+                return
+            if isinstance(heard, Frame) and isinstance(heard.body, Settle):
+                settle(heard.body)
+
+    def _next(self) -> Heard | None:
+        try:
+            heard = self._box.get(timeout=_TICK_S)
+        except queue.Empty:
+            return None
+        self._is_over = _is_last(heard)
+        return self._home.clean(heard)
+
+
+def _is_last(heard: Heard) -> bool:
+    return isinstance(heard, Lost) or isinstance(heard.body, End)
 
 
 class ModelProcess:
@@ -112,10 +144,11 @@ class ModelProcess:
             self._linked()
 
     @contextlib.contextmanager
-    def talk(self, work: Work) -> Iterator[Talk]:
+    def talk(self, work: Work, settle: Callable[[Settle], object]) -> Iterator[Talk]:
         """Begin a talk with the child, one started anew where the last has died.
 
-        Who leaves before its end, cancels it.
+        Who leaves before its end cancels it; a request that is on its way then is settled by
+        ``settle``.
 
         Raises:
             EnvironmentFaultError: The process cannot be started; says why.
@@ -123,10 +156,14 @@ class ModelProcess:
         """
         link = self._linked()
         number, box = link.begin(work)
+        talk = Talk(link, number, box, self)
         try:
-            yield Talk(link, number, box, self)
+            yield talk
         finally:
-            link.leave(number)
+            try:
+                talk.part(settle)
+            finally:
+                link.leave(number)
 
     def clean(self, heard: Heard) -> Heard:
         """Return what was heard; what tells of a fault, without the keys."""
@@ -169,32 +206,29 @@ class _Link:
         self._boxes: dict[int, _Box] = {}
         self._lost: Lost | None = None
         self._reader = threading.Thread(target=self._read, name="model-worker", daemon=True)
-        self.say(encode(Frame(GREETING, Hello(routes))))
+        self.say(Frame(GREETING, Hello(routes)))
         self._reader.start()
 
     @property
     def is_lost(self) -> bool:
         return self._lost is not None
 
-    def say(self, line: bytes) -> None:
-        self._service.send(line)
+    def say(self, frame: Frame[ToChild]) -> None:
+        self._service.send(encode(frame))
 
     def begin(self, work: Work) -> tuple[int, _Box]:
         box: _Box = queue.SimpleQueue()
         number = next(self._numbers)
-        line = encode(Frame(number, work))
         with self._lock:
             if self._lost is not None:
                 box.put(self._lost)
             self._boxes[number] = box
-        self.say(line)
+        self.say(Frame(number, work))
         return number, box
 
     def leave(self, number: int) -> None:
         with self._lock:
             self._boxes.pop(number, None)
-        # A talk that has come to its end by itself has no door left, and this goes by.
-        self.say(encode(Frame(number, Cancel())))
 
     def close(self) -> None:
         self._service.close()

@@ -84,7 +84,7 @@ class ChildOracle:
 
     def _attempt(self, work: Question | Embed, till: PayersTill) -> ToEngine | str | Lost:
         deadline = self._clock.monotonic() + LIMIT_S
-        with self._process.talk(work) as talk:
+        with self._process.talk(work, till.serve) as talk:
             while True:
                 heard = talk.hear(deadline)
                 if heard is None:

@@ -57,8 +57,9 @@ ModelT = TypeVar("ModelT")
 ClaimOf = Callable[[str, str, int, float | None], Claim]
 """Makes a claim of a purpose, a model's name, tokens and US dollars (``None`` where unknown)."""
 
-OpenModel = Callable[[str, Till, ClaimOf], ModelT]
-"""Returns the models of routes (JSON) for one talk, which puts its money aside at that till."""
+OpenModel = Callable[[str, Till, ClaimOf, threading.Event], ModelT]
+"""Returns the models of routes (JSON) for one talk, which puts its money aside at that till; the
+event is set when the talk is cancelled."""
 
 RunStep = Callable[[StepRequest, tuple[ToolSpec, ...], Door, ModelT], Iterator[StepEvent]]
 AnswerQuestion = Callable[[Question, ModelT], Answered | Unanswered]
@@ -82,6 +83,8 @@ class Handlers(Generic[ModelT]):
 
 def main(handlers: Handlers[ModelT]) -> NoReturn:
     """Serve the engine over this process's own standard streams until it has no more to say."""
+    # The libraries of this process read them there, while they are imported.
+    os.environ.update(OFFLINE)  # noqa: TID251
     with claim_pipes() as (lines, send):
         # A thread may hang in a request for minutes; nobody waits for its reply any more.
         os._exit(Server(handlers, send).run(lines))
@@ -189,7 +192,7 @@ class Server(Generic[ModelT]):
                 f"the libraries that speak to models cannot be imported: {self._loading.fault}; "
                 "install loop anew"
             )
-        model = self._handlers.open_model(self._routes, door, claim_of(work))
+        model = self._handlers.open_model(self._routes, door, claim_of(work), door.stopped)
         match work:
             case DoStep(request, specs):
                 self._tell(talk, self._handlers.run_step(request, specs, door, model), door)
@@ -204,7 +207,7 @@ class Server(Generic[ModelT]):
             if isinstance(events, Generator):
                 closing.callback(events.close)
             for event in events:
-                if door.is_cancelled:
+                if door.stopped.is_set():
                     raise CancelledError("the engine has ended this step")
                 self._send(Frame(talk, event))
 
