@@ -158,6 +158,37 @@ class Confinement(Protocol):
         ...
 
 
+class Service(Protocol):
+    """A process that lives on beside the engine's threads and is spoken to in lines.
+
+    It is gone with all its children when it is closed, when it ends, and when the harness does.
+    """
+
+    @property
+    def returncode(self) -> int | None:
+        """How it ended (``-N`` by signal N); ``None`` while it goes on."""
+        ...
+
+    def send(self, line: bytes) -> None:
+        """Hand over a line, without its end. Never blocks; lost where the process has ended."""
+        ...
+
+    def receive(self) -> bytes | None:
+        """Return the next line, without its end; ``None`` when there will be no more.
+
+        Blocks; for one thread alone.
+        """
+        ...
+
+    def tail(self) -> str:
+        """Return the end of what it has said to its standard error."""
+        ...
+
+    def close(self) -> None:
+        """End it; more than once is fine. Blocks for some seconds at most."""
+        ...
+
+
 class Exchange(Protocol):
     """``LOOP_OBSERVATION`` and ``LOOP_OUTBOX`` of one step, outside the worktree."""
 
