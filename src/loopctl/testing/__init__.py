@@ -11,14 +11,19 @@ from loopctl.testing.doubles import (
     ScriptedWorker,
     StillClock,
 )
+from loopctl.testing.money import MemoryPurse, MemoryReplies, ScriptedCompactor, ScriptedRecall
 
 __all__ = [
     "MemoryBrain",
     "MemoryEventLog",
+    "MemoryPurse",
+    "MemoryReplies",
     "MemoryRepository",
     "MemorySandbox",
     "MemorySessions",
+    "ScriptedCompactor",
     "ScriptedGate",
+    "ScriptedRecall",
     "ScriptedStep",
     "ScriptedWorker",
     "StillClock",
