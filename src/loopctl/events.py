@@ -307,6 +307,18 @@ class TaskStopped(Event):
     usage: Usage = Usage()
 
 
+class MoneySpent(Event):
+    """What a task has spent on models so far in the run; the run itself, where no task is named.
+
+    Attributes:
+        usage: All of it: steps, summaries, judgments; and what was put aside for a call of which
+            nobody knows what it has cost, as prompt tokens.
+    """
+
+    type: Literal["money_spent"] = "money_spent"
+    usage: Usage
+
+
 class GoalJudged(Event):
     """The goal's done-criteria were looked at on the integration head."""
 
@@ -355,6 +367,7 @@ AnyEvent = Annotated[
     | DecisionRaised
     | DecisionAnswered
     | TaskStopped
+    | MoneySpent
     | GoalJudged
     | RunEnded,
     Field(discriminator="type"),

@@ -60,10 +60,13 @@ class Refused:
     Attributes:
         cap: Which one it would pass; ``None`` where the model's price is unknown.
         reason: What, which and what to do; one line.
+        needed: The smallest such cap under which the call would fit, in tokens or US dollars; 0
+            where nobody knows.
     """
 
     cap: Cap | None
     reason: str
+    needed: float = 0.0
 
 
 class Purse(Protocol):

@@ -2,7 +2,8 @@
 
 A checkpoint is bytes behind a 4-byte big-endian schema version:
 
-* version 2: JSON of the plan, the tree of the worktree, the last observation, the context;
+* version 3: JSON of the plan, the tree of the worktree, the last observation, the past;
+* version 2: the past was one text, and reads as a summary of what was before all turns;
 * version 1: JSON without a plan; decodes to one active todo whose text is the goal;
 * anything newer is refused with :class:`~loopctl.errors.SchemaTooNewError`.
 
@@ -25,8 +26,9 @@ from typing import Any, Final
 from loopctl.calls import ToolCall
 from loopctl.domain import Axis, DecisionKind, StopReason
 from loopctl.errors import SchemaTooNewError
+from loopctl.past import Past, Summary, Turn
 
-SCHEMA_VERSION: Final = 2
+SCHEMA_VERSION: Final = 3
 _HEADER: Final = struct.Struct(">I")
 
 _ITERATION_BITS: Final = 32
@@ -197,14 +199,14 @@ class Checkpoint:
         tree: Of the worktree after the step.
         base: The commit that the worktree was made from.
         observation: What the next step is shown: evidence of a gate or of a command.
-        context: The compacted context of the task, text.
+        past: What the candidate has been through.
     """
 
     plan: Plan
     tree: str = ""
     base: str = ""
     observation: str = ""
-    context: str = ""
+    past: Past = field(default_factory=Past)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,6 +231,7 @@ class Interrupt:
         blob: What the worker gave; empty where it takes the whole step again.
         done: The calls of the step that are finished.
         first_call: The ordinal of the step's first call.
+        first_reply: The number of the step's first reply.
         closed: The summary with which the step has closed the active todo, if it has.
         reason: Why a person is asked, one line.
         since: When the call was begun before; empty for an approval.
@@ -243,6 +246,7 @@ class Interrupt:
     first_call: int = 0
     reason: str = ""
     since: str = ""
+    first_reply: int = 0
 
 
 def interrupt_key(iteration: int, ordinal: int) -> int:
@@ -279,12 +283,15 @@ def check_iteration(iteration: int) -> None:
 
 def encode(checkpoint: Checkpoint) -> bytes:
     """Return the checkpoint as bytes of the current schema; equal values give equal bytes."""
-    return _pack(asdict(checkpoint))
+    return _pack(_body(checkpoint))
 
 
 def encode_interrupt(interrupt: Interrupt) -> bytes:
     """Return the interrupt as bytes of the current schema; equal values give equal bytes."""
-    body = asdict(interrupt) | {"blob": base64.b64encode(interrupt.blob).decode()}
+    body = asdict(interrupt) | {
+        "blob": base64.b64encode(interrupt.blob).decode(),
+        "checkpoint": _body(interrupt.checkpoint),
+    }
     return _pack({"interrupt": body})
 
 
@@ -296,7 +303,7 @@ def decode(blob: bytes) -> Checkpoint:
         ValueError: It is no checkpoint.
     """
     version, body = _unpack(blob)
-    return _from_v1(body) if version == 1 else _from_v2(body)
+    return _from_v1(body) if version == 1 else _from_body(body, version)
 
 
 def decode_interrupt(blob: bytes) -> Interrupt:
@@ -306,12 +313,12 @@ def decode_interrupt(blob: bytes) -> Interrupt:
         SchemaTooNewError: A newer version of ``loop`` wrote it.
         ValueError: It is no interrupt.
     """
-    _, body = _unpack(blob)
+    version, body = _unpack(blob)
     try:
         raw = dict(body["interrupt"])
         raw["kind"] = DecisionKind(raw["kind"])
         raw["call"] = ToolCall(**raw["call"])
-        raw["checkpoint"] = _from_v2(raw["checkpoint"])
+        raw["checkpoint"] = _from_body(raw["checkpoint"], version)
         raw["blob"] = base64.b64decode(raw["blob"], validate=True)
         raw["done"] = tuple(CallDone(**done) for done in raw["done"])
         return Interrupt(**raw)
@@ -336,6 +343,26 @@ def _unpack(blob: bytes) -> tuple[int, Mapping[str, Any]]:
     return version, body
 
 
+def _body(checkpoint: Checkpoint) -> dict[str, Any]:
+    """Return the past without the names of its fields, of which a long one would be full."""
+    past = {
+        "summaries": [[one.first, one.last, one.text] for one in checkpoint.past.summaries],
+        "turns": [[turn.number, turn.text] for turn in checkpoint.past.turns],
+    }
+    return asdict(checkpoint) | {"past": past}
+
+
+def _past(raw: Mapping[str, Any]) -> Past:
+    return Past(
+        summaries=tuple(Summary(*one) for one in raw["summaries"]),
+        turns=tuple(Turn(*one) for one in raw["turns"]),
+    )
+
+
+def _past_of_text(context: str) -> Past:
+    return Past(summaries=(Summary(0, 0, context),)) if context else Past()
+
+
 def _from_v1(body: Mapping[str, Any]) -> Checkpoint:
     goal = str(body.get("goal", ""))
     return Checkpoint(
@@ -343,27 +370,29 @@ def _from_v1(body: Mapping[str, Any]) -> Checkpoint:
         tree=str(body.get("tree", "")),
         base=str(body.get("base", "")),
         observation=str(body.get("observation", "")),
-        context=str(body.get("context", "")),
+        past=_past_of_text(str(body.get("context", ""))),
     )
 
 
-def _from_v2(body: Mapping[str, Any]) -> Checkpoint:
+def _from_body(body: Mapping[str, Any], version: int) -> Checkpoint:
     try:
-        raw = dict(body["plan"])
-        stop = raw.pop("stop")
-        plan = Plan(
-            **{
-                **raw,
-                "todos": tuple(
-                    Todo(**{**todo, "status": TodoStatus(todo["status"])}) for todo in raw["todos"]
-                ),
-                "progress": tuple(StepProgress(**step) for step in raw["progress"]),
-                "repeats": Repeats(**raw["repeats"]),
-                "budget": Budget(**raw["budget"]),
-                "status": PlanStatus(raw["status"]),
-            },
-            stop=StopReason(Axis(stop["axis"]), stop["reason"]) if stop else None,
-        )
-        return Checkpoint(**{**body, "plan": plan})
+        raw = dict(body)
+        is_text = version == 2  # noqa: PLR2004 - the version whose past was one text
+        past = _past_of_text(raw.pop("context")) if is_text else _past(raw["past"])
+        return Checkpoint(**{**raw, "plan": _plan(raw["plan"]), "past": past})
     except (TypeError, KeyError) as exc:
-        raise ValueError(f"a version {SCHEMA_VERSION} checkpoint has other fields: {exc}") from exc
+        raise ValueError(f"a version {version} checkpoint has other fields: {exc}") from exc
+
+
+def _plan(body: Mapping[str, Any]) -> Plan:
+    todos = [Todo(**{**one, "status": TodoStatus(one["status"])}) for one in body["todos"]]
+    stop = body["stop"]
+    changed = {
+        "todos": tuple(todos),
+        "progress": tuple(StepProgress(**step) for step in body["progress"]),
+        "repeats": Repeats(**body["repeats"]),
+        "budget": Budget(**body["budget"]),
+        "status": PlanStatus(body["status"]),
+        "stop": StopReason(Axis(stop["axis"]), stop["reason"]) if stop else None,
+    }
+    return Plan(**{**body, **changed})

@@ -5,6 +5,7 @@ is the engine's to decide.
 """
 
 from dataclasses import dataclass, field
+from typing import Final
 
 from loopctl.calls import OutcomeUnknown, Waiting
 from loopctl.contextports import Memory
@@ -12,6 +13,9 @@ from loopctl.domain import Assumption, DecisionDraft, DecisionKind, Goal, Option
 from loopctl.moneyports import Cap
 from loopctl.past import Past
 from loopctl.plan import Budget, CallDone
+
+REPLIES_MAX: Final = 1000
+"""Replies of a model that one step may have; the next step of its iteration counts from there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +68,9 @@ class StepRequest:
         resume: Set where this iteration was begun before and interrupted; it goes on from there.
         first_call: The ordinal of the step's first tool call: they run over the whole iteration,
             and a planning step may have made some.
-        first_reply: The number of the step's first reply, likewise over the whole iteration.
+        first_reply: The number under which the step's first reply is kept, that of
+            ``replies[0]``; the next one is kept under the next number. A step has at most
+            ``REPLIES_MAX`` of them.
     """
 
     session_id: str
@@ -169,10 +175,13 @@ class BudgetRefused:
     Attributes:
         cap: Which one; ``None`` where the model's price is unknown under a cap in dollars.
         reason: What, which and what to do; one line.
+        needed: The smallest such cap under which the call would fit, in tokens or US dollars; 0
+            where nobody knows.
     """
 
     cap: Cap | None
     reason: str
+    needed: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

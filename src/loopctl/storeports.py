@@ -107,14 +107,16 @@ class ReplyStore(Protocol):
         Args:
             session_id: Of the candidate.
             iteration: Of the step.
-            number: From 0, over the whole iteration, the planning step included.
+            number: Over the whole iteration: ``StepRequest.first_reply`` for the first of a step,
+                then one by one.
             reply: JSON.
 
         Raises:
-            CheckpointConflictError: Another reply is kept under that number.
+            CheckpointConflictError: Another reply is kept under that number, or the step has come
+                to its end already.
         """
         ...
 
-    def replies(self, session_id: str, iteration: int) -> tuple[str, ...]:
-        """Return what was kept, in order."""
+    def replies(self, session_id: str, iteration: int, first: int = 0) -> tuple[str, ...]:
+        """Return what was kept from the number ``first`` on, in order, up to the first gap."""
         ...

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from loopctl.calls import ToolCall
 from loopctl.domain import DecisionKind
 from loopctl.errors import SchemaTooNewError
+from loopctl.past import Past, Summary, Turn
 from loopctl.plan import (
     INTERRUPT_FLAG,
     ITERATION_LIMIT,
@@ -28,6 +29,7 @@ from loopctl.plan import (
     single_todo,
 )
 
+PAST = Past((Summary(1, 2, "both"),), (Turn(3, "half of it"),))
 POINT = Checkpoint(plan=single_todo("g", "t", Budget(tokens_used=7)), tree="t1", base="c1")
 ITERATIONS = st.integers(0, ITERATION_LIMIT - 1)
 ORDINALS = st.integers(0, (1 << 30) - 2)
@@ -52,12 +54,13 @@ interrupts = st.builds(
         tool=st.text(max_size=9),
         arguments=st.dictionaries(st.text(max_size=3), st.integers() | st.text(max_size=3)),
     ),
-    checkpoint=st.just(POINT),
+    checkpoint=st.sampled_from([POINT, replace(POINT, past=PAST)]),
     blob=st.binary(max_size=40),
     done=st.lists(st.builds(CallDone), max_size=3).map(tuple),
     closed=st.none() | st.text(max_size=5),
     reason=st.text(max_size=5),
     since=st.text(max_size=5),
+    first_reply=st.integers(0, 3000),
 )
 
 
@@ -105,6 +108,12 @@ def test_interrupt_comes_back_as_it_was_put_in(interrupt: Interrupt) -> None:
 def test_blob_of_an_earlier_version_reads_for_ever() -> None:
     blob = (Path(__file__).parent / "data" / "interrupt-v2.bin").read_bytes()
     assert decode_interrupt(blob) == SAMPLE
+
+
+def test_blob_of_this_version_reads_for_ever() -> None:
+    blob = (Path(__file__).parent / "data" / "interrupt-v3.bin").read_bytes()
+    expected = replace(SAMPLE, checkpoint=replace(POINT, past=PAST), first_reply=1000)
+    assert decode_interrupt(blob) == expected
 
 
 def test_newer_interrupt_is_refused() -> None:

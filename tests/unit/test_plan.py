@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from loopctl.domain import Axis, StopReason
 from loopctl.errors import SchemaTooNewError
+from loopctl.past import Past, Summary, Turn
 from loopctl.plan import (
     SCHEMA_VERSION,
     Budget,
@@ -51,13 +52,19 @@ plans = st.builds(
     status=st.sampled_from(PlanStatus),
     stop=st.none() | st.builds(StopReason, axis=st.sampled_from(Axis), reason=st.text(max_size=20)),
 )
+numbers = st.integers(0, 99)
+words = st.text(max_size=30)
 checkpoints = st.builds(
     Checkpoint,
     plan=plans,
     tree=st.text(max_size=40),
     base=st.text(max_size=40),
     observation=st.text(max_size=100),
-    context=st.text(max_size=100),
+    past=st.builds(
+        Past,
+        summaries=st.lists(st.builds(Summary, first=numbers, last=numbers, text=words)).map(tuple),
+        turns=st.lists(st.builds(Turn, number=numbers, text=words)).map(tuple),
+    ),
 )
 
 
@@ -77,7 +84,7 @@ def test_output_that_is_no_utf8_survives_in_an_observation() -> None:
 
 
 def test_blob_of_a_newer_version_is_refused() -> None:
-    with pytest.raises(SchemaTooNewError, match="schema too new: version 3"):
+    with pytest.raises(SchemaTooNewError, match="schema too new: version 4"):
         decode(struct.pack(">I", SCHEMA_VERSION + 1) + b"{}")
 
 
@@ -98,6 +105,8 @@ def test_version_1_blob_decodes_to_one_active_todo_with_the_goal_as_its_text() -
         struct.pack(">I", 2) + b"not json",
         struct.pack(">I", 0) + b"{}",
         struct.pack(">I", 2) + b'{"plan": {"stop": null, "todos": [{"status": "odd"}]}}',
+        struct.pack(">I", 3) + encode(Checkpoint(plan=Plan(goal="g")))[4:].replace(b"[]", b"[[]]"),
+        struct.pack(">I", 2) + encode(Checkpoint(plan=Plan(goal="g")))[4:],
     ],
 )
 def test_damaged_blob_is_a_value_error(blob: bytes) -> None:
@@ -180,5 +189,32 @@ def test_stored_version_2_blob_is_read_for_ever() -> None:
         tree="4b825dc642cb6eb9a060e54bf8d69288fbee4904",
         base="c1",
         observation="red",
-        context="context",
+        past=Past(summaries=(Summary(0, 0, "context"),)),
     )
+
+
+def test_stored_version_3_blob_is_read_for_ever() -> None:
+    checkpoint = decode((BLOBS / "checkpoint-v3.bin").read_bytes())
+    assert checkpoint == Checkpoint(
+        plan=single_todo("Ship it", "read the header", Budget(1, 25, 100, None, 42)),
+        tree="4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+        base="c1",
+        observation="red",
+        past=Past(
+            summaries=(Summary(1, 6, "looked around in Zürich"),),
+            turns=(Turn(7, "called bash\nsaw red"), Turn(8, "")),
+        ),
+    )
+
+
+def test_context_of_a_version_1_blob_is_a_summary_of_what_was_before_all_turns() -> None:
+    blob = struct.pack(">I", 1) + json.dumps({"goal": "g", "context": "so far"}).encode()
+    assert decode(blob).past == Past(summaries=(Summary(0, 0, "so far"),))
+
+
+def test_past_is_kept_without_a_word_that_is_not_in_it() -> None:
+    turns = tuple(Turn(number, "x" * 50) for number in range(100))
+    empty = encode(Checkpoint(plan=Plan(goal="g")))
+    full = encode(Checkpoint(plan=Plan(goal="g"), past=Past(turns=turns)))
+    assert len(full) - len(empty) < 100 * 60
+    assert b"\\" not in encode(Checkpoint(plan=Plan(goal="g"), past=Past(turns=(Turn(1, "a"),))))

@@ -14,6 +14,7 @@ from loopctl.events import (
     GateFinished,
     GoalJudged,
     MessageRejected,
+    MoneySpent,
     Noticed,
     PlanCreated,
     PlanRevised,
@@ -32,7 +33,7 @@ from loopctl.events import (
 )
 from loopctl.report.escape import one_line
 from loopctl.report.fold import gate_line
-from loopctl.report.wording import counted
+from loopctl.report.wording import counted, spending
 
 _LIMIT = 200
 _TIME = slice(11, 19)
@@ -55,6 +56,7 @@ def _words(event: AnyEvent) -> str:
             | TaskStopped()
             | DecisionRaised()
             | DecisionAnswered()
+            | MoneySpent()
         ):
             return _task_words(event)
         case SandboxOpened() | StepStarted() | StepFinished() | GateFinished():
@@ -92,7 +94,8 @@ def _task_words(
     | TaskLanded
     | TaskStopped
     | DecisionRaised
-    | DecisionAnswered,
+    | DecisionAnswered
+    | MoneySpent,
 ) -> str:
     match event:
         case TaskClaimed():
@@ -111,6 +114,8 @@ def _task_words(
             return f"decision {event.id} ({event.kind.value}): {event.question}"
         case DecisionAnswered():
             return f"decision {event.id} answered: {event.answer}"
+        case MoneySpent():
+            return f"spent so far: {spending(event.usage)}"
         case _:
             assert_never(event)
 

@@ -21,15 +21,17 @@ from loopctl.domain import (
     Task,
     TaskId,
     TaskStatus,
+    Usage,
     Wait,
 )
 from loopctl.engine.board import Board
 from loopctl.engine.landing import Landing, Returned
 from loopctl.engine.taskrun import RunContext, Start, TaskRun
+from loopctl.engine.terminator import is_of_run
 from loopctl.engine.transitions import Signal
 from loopctl.engine.work import Ended
 from loopctl.errors import CancelledError, LandingRefusedError, LoopctlError
-from loopctl.events import DecisionRaised, Noticed, TaskClaimed, TaskStopped
+from loopctl.events import DecisionRaised, MoneySpent, Noticed, TaskClaimed, TaskStopped
 from loopctl.ports import Frontier
 from loopctl.records import DeferredTask
 from loopctl.storeports import DecisionStore
@@ -80,6 +82,8 @@ class Driver:
         self._unworkable: dict[TaskId, str] = {}
         self._reasons: dict[TaskId, str] = {}
         self.is_failed = False
+        self.is_over_budget = False
+        """Tasks are left to be done because the run's own budget is spent."""
 
     @property
     def unworkable(self) -> dict[TaskId, str]:
@@ -141,6 +145,9 @@ class Driver:
 
     def _claim(self, pool: ThreadPoolExecutor, places: int) -> None:
         for task in self._frontier.ready():
+            if self._tools.run_budget.stop is not None:
+                self._leave(task)
+                continue
             if places <= 0 or self._cancel.is_set() or self._tools.is_paused():
                 return
             reason = self._workable(task)
@@ -161,6 +168,11 @@ class Driver:
             self._submit(pool, task, Start(head=self._landing.head, answers=answers))
             places -= 1
 
+    def _leave(self, task: Task) -> None:
+        """Leave a task for another run: this one has nothing left to spend."""
+        self.is_over_budget = True
+        self._reasons[task.id] = "the run's budget is spent; a new run begins with its own"
+
     def _set_aside(self, task: Task, reason: str) -> None:
         self._unworkable[task.id] = self._reasons[task.id] = reason
         self._frontier.mark(task.id, TaskStatus.BLOCKED)
@@ -171,14 +183,15 @@ class Driver:
 
     def _settle(self, pool: ThreadPoolExecutor, task: Task, future: Future[Ended]) -> None:
         fault = future.exception()
-        if fault is None:
+        if fault is not None:
+            self._break(task, fault)
+        else:
             ended = future.result()
             if ended.is_passed:
                 self._land(pool, task, ended)
             else:
                 self._put_aside(task, ended)
-        else:
-            self._break(task, fault)
+        self._tell_money(task)
 
     def _land(self, pool: ThreadPoolExecutor, task: Task, ended: Ended) -> None:
         try:
@@ -203,6 +216,11 @@ class Driver:
         )
 
     def _put_aside(self, task: Task, ended: Ended) -> None:
+        if is_of_run(ended.stop):
+            self._leave(task)
+            self._move(task.id, Signal.RELEASED)
+            self._stopped(task, ended)
+            return
         for draft in ended.drafts:
             self.ask(task.id, draft)
         self._move(task.id, _SIGNALS[ended.stop.axis])
@@ -269,6 +287,13 @@ class Driver:
                 usage=ended.usage,
             )
         )
+
+    def _tell_money(self, task: Task) -> None:
+        """Tell what the task has spent so far, with all that no step of its own shows."""
+        purse = self._tools.purse
+        usage = purse.spent(self._context.run_id, task.id) if purse is not None else Usage()
+        if usage != Usage():
+            self._tools.emit(MoneySpent(task=task.id, usage=usage))
 
     def _move(self, task: TaskId, signal: Signal) -> None:
         status = self._board.signal(task, signal)

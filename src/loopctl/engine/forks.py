@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from loopctl.domain import Decision
+from loopctl.engine.terminator import is_of_run
 from loopctl.engine.work import Ended
 from loopctl.plan import Budget
 
@@ -39,11 +40,13 @@ def pick(candidates: Sequence[Scored]) -> Scored | None:
 def without_winner(candidates: Sequence[Scored]) -> Ended:
     """Return what the task comes to where no candidate passed: the questions of all that ask.
 
-    Each question names its candidate, to which alone the answer goes.
+    Each question names its candidate, to which alone the answer goes. Where nobody asks, and one
+    was cut short by the run's budget, the task is still to be done.
     """
     asking = [scored.ended for scored in candidates if scored.ended.drafts]
     if not asking:
-        return candidates[0].ended
+        ended = [scored.ended for scored in candidates]
+        return next((one for one in ended if is_of_run(one.stop)), ended[0])
     drafts = tuple(
         replace(draft, question=f"{_mark(ended.candidate)}{draft.question}")
         for ended in asking

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from loopctl.domain import Assumption, DecisionDraft, Usage
 from loopctl.engine import questions
+from loopctl.errors import EnvironmentFaultError
 from loopctl.events import AssumptionRecorded, MessageRejected
 from loopctl.plan import CallDone, StepProgress
 from loopctl.ports import Emit, Sandbox, Worker
@@ -38,6 +39,7 @@ class Step:
         said: The end of what the worker said; of a step that says nothing else, the step in words.
         exit: Of a command, where the step was one.
         is_environment: The machine kept the step from happening.
+        is_cut: The machine has cut the step short; nothing of it counts, and it is taken again.
         closed: The summary with which the worker closes the active todo; ``None`` if it does not.
         drafts: What a human is asked; the step ends its task for now.
         proposed: The todos that the worker sees ahead; ``None`` where it does not say.
@@ -56,6 +58,7 @@ class Step:
     said: str = ""
     exit: int | None = None
     is_environment: bool = False
+    is_cut: bool = False
     closed: str | None = None
     drafts: tuple[DecisionDraft, ...] = ()
     proposed: tuple[str, ...] | None = None
@@ -75,6 +78,12 @@ class Step:
         """What the next step is shown of this one."""
         rejected = (f"A message of yours could not be read: {error}" for error in self.errors)
         return "\n".join((*rejected, self.said))
+
+    @property
+    def is_void(self) -> bool:
+        """Its first model call did not fit the budget, so that nothing was done."""
+        is_idle = not self.progress.made_tool_calls and self.closed is None
+        return self.refused is not None and is_idle
 
     def signals(self, tree: str, *, changed: bool) -> StepProgress:
         """Return what the step says about progress, with the worktree's tree after it."""
@@ -112,14 +121,19 @@ def pursue(worker: Worker, request: StepRequest, sandbox: Sandbox, watch: Watch)
     step = Step(progress=WorkerProgress(False, False, ""))  # noqa: FBT003 - nothing seen yet
     if request.resume is not None:
         step = replace(step, done=request.resume.done, closed=request.resume.closed)
-    events = worker.execute_step(request, sandbox)
-    for event in events:
-        step = _fold(step, event)
-        _tell(event, request, watch)
-        if step.same_calls >= watch.same_calls:
-            if isinstance(events, Generator):
-                events.close()
-            return replace(step, is_stuck=True)
+    try:
+        events = worker.execute_step(request, sandbox)
+        for event in events:
+            step = _fold(step, event)
+            _tell(event, request, watch)
+            if step.same_calls >= watch.same_calls:
+                if isinstance(events, Generator):
+                    events.close()
+                return replace(step, is_stuck=True)
+    except EnvironmentFaultError as fault:
+        # A call that waits for a person is all that there was to come.
+        if step.interrupt is None:
+            return replace(step, said=str(fault), is_environment=True, is_cut=True)
     return step
 
 

@@ -6,7 +6,7 @@ from typing import Final
 from loopctl.calls import ToolCall
 from loopctl.domain import DecisionDraft, DecisionKind, Task
 from loopctl.plan import Budget
-from loopctl.steps import Deferred, ForkRaised, PremiseInvalid
+from loopctl.steps import BudgetRefused, Deferred, ForkRaised, PremiseInvalid
 from loopctl.verdict import CheckResult, GateResult, Verdict
 
 NO_VERIFY: Final = "no_verify"
@@ -52,29 +52,65 @@ def environment_of(task: Task, gate: GateResult) -> DecisionDraft:
 
 
 def budget(task: Task, cap: str, spent: Budget) -> DecisionDraft:
-    """Ask whether a task may spend more.
+    """Ask whether a task may spend more, where a candidate has used up what it may."""
+    used = used_of(task, cap, spent)
+    said = f"{task.id} has spent its budget of {_UNITS[cap]} ({used:.10g} used)."
+    return _more(said, cap, used, used)
 
-    The reason holds the cap and what was used (``loops=2 used``), as far as it counts against a
-    new cap of the whole task; the option is a new cap that leaves room for as much again.
+
+def refused(task: Task, cap: str, refused: BudgetRefused, used: float) -> DecisionDraft:
+    """Ask whether a task may spend more, where its next model call does not fit any more.
+
+    Args:
+        task: Which.
+        cap: ``tokens`` or ``usd``.
+        refused: Says what the call could have cost.
+        used: Of the whole task, as :func:`rounded` gives it.
     """
-    shares = 1 if cap == "wall" else len(task.options) or 1
-    used = (
-        shares
-        * {
-            "loops": spent.loops_used,
-            "tokens": spent.tokens_used,
-            "wall": math.ceil(spent.wall_ms / 1000),
-            "usd": math.ceil(100 * spent.usd_used) / 100,
-        }[cap]
+    said = (
+        f"{task.id} has no room left in its budget of {_UNITS[cap]} ({used:.10g} used): "
+        f"{refused.reason}."
     )
+    return _more(said, cap, used, rounded(cap, math.ceil(refused.needed), refused.needed))
+
+
+def unknown_price(task: Task, refused: BudgetRefused) -> DecisionDraft:
+    """Say which setting is missing; settings are those of the run's start, so the run is over."""
+    return DecisionDraft(
+        kind=DecisionKind.ENVIRONMENT,
+        question=(
+            f"{task.id} cannot go on: {refused.reason}. Settings count from the next run on: mend "
+            f"them, then begin a new one."
+        ),
+        reason="unknown price",
+    )
+
+
+def used_of(task: Task, cap: str, spent: Budget) -> float:
+    """Return what a candidate has used, as far as it counts against a cap of the whole task."""
+    shares = 1 if cap == "wall" else len(task.options) or 1
+    if cap in {"loops", "wall"}:
+        used = spent.loops_used if cap == "loops" else math.ceil(spent.wall_ms / 1000)
+        return shares * used
+    return shares * rounded(cap, spent.tokens_used, spent.usd_used)
+
+
+def rounded(cap: str, tokens: int, usd: float) -> float:
+    """Return tokens, or dollars rounded up to whole cents, whichever ``cap`` is about."""
+    return math.ceil(round(100 * usd, 4)) / 100 if cap == "usd" else tokens
+
+
+def _more(said: str, cap: str, used: float, needed: float) -> DecisionDraft:
+    """Ask for a higher cap.
+
+    The reason holds the cap and what was used (``loops=2 used``); the option is a new cap that
+    leaves room for as much again, and for the call that did not fit.
+    """
     name = _OPTION[cap]
     return DecisionDraft(
         kind=DecisionKind.BUDGET,
-        question=(
-            f"{task.id} has spent its budget of {_UNITS[cap]} ({used:.10g} used). "
-            "May it spend more?"
-        ),
-        options=(f"{name}={max(2 * used, used + 1):.10g}",),
+        question=f"{said} May it spend more?",
+        options=(f"{name}={max(2 * used, 2 * needed, used + 1):.10g}",),
         reason=f"{name}={used:.10g} used",
     )
 

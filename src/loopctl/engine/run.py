@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, cast
 
 from loopctl.clock import stamp
-from loopctl.domain import GOAL, Decision, RunStatus, Scope, Sha, TaskId, TaskStatus
+from loopctl.domain import GOAL, Decision, RunStatus, Scope, Sha, TaskId, TaskStatus, Usage
 from loopctl.engine import outcomes, recovery
 from loopctl.engine.answers import announce
 from loopctl.engine.board import Board
@@ -19,7 +19,7 @@ from loopctl.engine.standing import ASKING
 from loopctl.engine.taskrun import RunContext
 from loopctl.engine.transitions import Signal
 from loopctl.errors import CancelledError
-from loopctl.events import DecisionRaised, Noticed, RunEnded, RunResumed, RunStarted
+from loopctl.events import DecisionRaised, MoneySpent, Noticed, RunEnded, RunResumed, RunStarted
 from loopctl.records import RunRecord
 from loopctl.storeports import DecisionStore, RunStore
 
@@ -159,6 +159,7 @@ class Run:
             is_interrupted=is_interrupted,
             is_failed=self._driver.is_failed,
             is_unworkable=bool(self._driver.unworkable),
+            is_over_budget=self._driver.is_over_budget,
             is_goal_unmet=judged.is_unmet,
             open_decisions=(*open_ids, *(draft.question for draft in judged.drafts)),
         )
@@ -169,10 +170,18 @@ class Run:
             waits=self._driver.waits(),
             landed_here=None if is_interrupted else land_here(),
         )
+        self._tell_money()
         written = self._tools.emit(ended)
         now = stamp(self._tools.clock.now())
         self._runs.set_run_status(self._record.id, status, now)
         return cast("RunEnded", written)
+
+    def _tell_money(self) -> None:
+        """Tell what the run itself has spent: what belongs to no task."""
+        purse = self._tools.purse
+        usage = purse.spent(self._record.id, GOAL) if purse is not None else Usage()
+        if usage != Usage():
+            self._tools.emit(MoneySpent(usage=usage))
 
     def _judge_goal(self, beginning: Beginning, statuses: dict[TaskId, TaskStatus]) -> Judged:
         """Look at the goal where the whole manifest was asked for and all of it is settled."""

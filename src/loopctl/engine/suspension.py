@@ -24,12 +24,12 @@ APPROVAL_LIFETIME: Final = timedelta(hours=1)
 
 
 def interrupt(
-    place: tuple[str, int, int], step: Step, *, before: Checkpoint, after: Checkpoint
+    place: tuple[str, int, int, int], step: Step, *, before: Checkpoint, after: Checkpoint
 ) -> Interrupt:
     """Return what is saved of an interrupted step.
 
     Args:
-        place: Session, iteration, and the ordinal of the step's first call.
+        place: Session, iteration, and the numbers of the step's first call and first reply.
         step: What it came to so far; it has an interrupt.
         before: The plan with what was spent, and the tree before the step.
         after: The same with the tree as the step has left it.
@@ -37,7 +37,7 @@ def interrupt(
     Raises:
         LedgerConflictError: The key is not that of the call that waits.
     """
-    session_id, iteration, first_call = place
+    session_id, iteration, first_call, first_reply = place
     raised = step.interrupt
     if raised is None:
         raise ValueError("the step is not interrupted")
@@ -60,6 +60,7 @@ def interrupt(
         first_call=first_call,
         reason=raised.reason,
         since=raised.since,
+        first_reply=first_reply,
     )
 
 

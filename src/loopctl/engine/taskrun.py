@@ -75,7 +75,7 @@ class TaskRun:
         self._tools = replace(
             context.tools, stall=StallLimits(stall.window, stall.replan_cap, stall.stuck_steps)
         )
-        self._task = _as_answered(task, start.answers)
+        self._task = self._capped(_as_answered(task, start.answers))
         self._start = start
 
     def run(self) -> Ended:
@@ -200,20 +200,27 @@ class TaskRun:
         """Return commit and tree of the worktree: new, carried onto the head, or as it was left.
 
         Work that goes on is put onto the present head where its diff applies there, so that it is
-        judged once and where it will land. A step in its middle stays on the files that it knows.
+        judged once and where it will land. A step in its middle stays on the files that it knows:
+        one that waits for a person, and one whose model has answered already.
         """
         repository, head = self._tools.repository, self._start.head
         if self._start.returned is not None:
             return head, self._start.tree or repository.tree_of(head)
         checkpoint = session.newest
+        is_begun = session.interrupt is not None or self._has_replies(session)
         if checkpoint is None or not checkpoint.base:
-            return head, repository.tree_of(head)
-        if checkpoint.base == head or session.interrupt is not None:
+            base = session.base if is_begun else head
+            return base, repository.tree_of(base)
+        if checkpoint.base == head or is_begun:
             return Sha(checkpoint.base), checkpoint.tree
         carried = repository.carry(checkpoint.base, checkpoint.tree, head)
         if carried.tree is None:
             return Sha(checkpoint.base), checkpoint.tree
         return head, carried.tree
+
+    def _has_replies(self, session: SessionRecord) -> bool:
+        replies = self._tools.replies
+        return replies is not None and bool(replies.replies(session.id, session.iteration + 1))
 
     def _observation(self, session: SessionRecord) -> str:
         if self._start.returned is not None:
@@ -259,18 +266,27 @@ class TaskRun:
             answers = tuple(one for one in answers if forks.is_asked_by(one, option.name))
         return answers[-1].answer if answers else None
 
+    def _capped(self, task: Task) -> Task:
+        """Return the task with the caps that count: its own, else those of the settings."""
+        caps, defaults = task.budget, self._settings.budget
+        spends = (task.worker or self._settings.loop.worker) != "command"
+        tokens = defaults.task_tokens if caps.tokens is None else caps.tokens
+        usd = defaults.task_usd if caps.usd is None else caps.usd
+        limits = Limits(
+            tokens=tokens if spends else None,
+            usd=usd if spends else None,
+            loops=defaults.loops if caps.loops is None else caps.loops,
+            wall_s=defaults.wall_s if caps.wall_s is None else caps.wall_s,
+        )
+        return replace(task, budget=limits)
+
     def _budget(self) -> Budget:
         caps = self._task.budget
-        defaults = self._settings.budget
-        wall_s = defaults.wall_s if caps.wall_s is None else caps.wall_s
-        spends = (self._task.worker or self._settings.loop.worker) != "command"
         return Budget(
-            loops_max=defaults.loops if caps.loops is None else caps.loops,
-            tokens_max=(defaults.task_tokens if caps.tokens is None else caps.tokens)
-            if spends
-            else None,
-            usd_max=(defaults.task_usd if caps.usd is None else caps.usd) if spends else None,
-            wall_max_ms=int(wall_s * 1000),
+            loops_max=caps.loops,
+            tokens_max=caps.tokens,
+            usd_max=caps.usd,
+            wall_max_ms=None if caps.wall_s is None else int(caps.wall_s * 1000),
         )
 
     def _set_up(self, sandbox: Sandbox, work: Work) -> Ended | None:

@@ -7,13 +7,19 @@ from typing import Final
 
 from loopctl.domain import Axis, StopReason
 from loopctl.engine.progress import StallLimits, stall_reason
+from loopctl.moneyports import Cap
 from loopctl.plan import Budget, Plan
 
 LOOPS: Final = "loops"
 TOKENS: Final = "tokens"
 WALL: Final = "wall"
 USD: Final = "usd"
+UNKNOWN_PRICE: Final = "unknown_price"
+"""A model whose price nobody knows was to be called under a cap in dollars."""
 GOAL_MET: Final = "goal_met"
+
+_OF_TASK: Final = {Cap.TASK_TOKENS: TOKENS, Cap.TASK_USD: USD}
+_OF_RUN: Final = frozenset(cap.value for cap in Cap if cap.is_of_run)
 
 
 def stop_reason(plan: Plan, limits: StallLimits, *, gate_passed: bool) -> StopReason | None:
@@ -43,3 +49,18 @@ def spent_cap(budget: Budget) -> str | None:
         if cap is not None and used >= cap:
             return name
     return None
+
+
+def refused_stop(cap: Cap | None) -> StopReason:
+    """Return why the work ends after a model call that did not fit under a cap.
+
+    Another step would ask for as much and be refused as well.
+    """
+    if cap is None:
+        return StopReason(Axis.BUDGET, UNKNOWN_PRICE)
+    return StopReason(Axis.BUDGET, _OF_TASK.get(cap, cap.value))
+
+
+def is_of_run(stop: StopReason) -> bool:
+    """Say whether the run's own budget is spent: its tasks stay to be done."""
+    return stop.axis is Axis.BUDGET and stop.reason in _OF_RUN

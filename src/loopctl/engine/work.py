@@ -3,13 +3,16 @@
 from dataclasses import dataclass, field
 
 from loopctl.clock import Clock
+from loopctl.contextports import Compactor, Recall
 from loopctl.domain import Axis, DecisionDraft, Goal, Option, Sha, StopReason, Task, Usage
 from loopctl.engine.progress import StallLimits
+from loopctl.engine.spending import RunBudget
+from loopctl.moneyports import Purse
 from loopctl.plan import Plan
 from loopctl.ports import Brain, Describe, Emit, Gate, Pause, Repository
 from loopctl.records import SessionRecord
 from loopctl.steps import Resume
-from loopctl.storeports import SessionStore
+from loopctl.storeports import ReplyStore, SessionStore
 from loopctl.toolports import CallDecisions
 from loopctl.verdict import GateResult
 
@@ -77,6 +80,11 @@ class Tools:
 
     Attributes:
         pause: The user's request to issue no further step; ``None`` where nobody can ask.
+        purse: Tells what was spent; ``None`` where nothing of the run asks a model.
+        run_budget: The same for every task of the run.
+        replies: Gives what a model has answered in a step that was cut short.
+        compactor: Keeps the pasts short; without one they grow.
+        recall: Finds what may matter for a todo.
     """
 
     gate: Gate
@@ -89,6 +97,11 @@ class Tools:
     describe: Describe
     stall: StallLimits = field(default_factory=StallLimits)
     pause: Pause | None = None
+    purse: Purse | None = None
+    run_budget: RunBudget = field(default_factory=RunBudget)
+    replies: ReplyStore | None = None
+    compactor: Compactor | None = None
+    recall: Recall | None = None
 
     def is_paused(self) -> bool:
         """Return whether no further step may be issued; asked only where one would be."""

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from loopctl.domain import RunStatus, TaskStatus
+from loopctl.domain import RunStatus, TaskStatus, Usage
 from loopctl.report.blocks import (
     Block,
     Bullets,
@@ -22,7 +22,7 @@ from loopctl.report.blocks import (
 from loopctl.report.commands import Commands
 from loopctl.report.decisions import decision_blocks, ordered
 from loopctl.report.summary import RunSummary, TaskSummary
-from loopctl.report.wording import STATUS_WORDS, counted
+from loopctl.report.wording import STATUS_WORDS, counted, spending
 from loopctl.verdict import CheckResult, Verdict
 
 VERDICT_TONES: Final = {
@@ -80,10 +80,8 @@ def counts(summary: RunSummary) -> str:
     for task in summary.tasks:
         states[task.status.value] = states.get(task.status.value, 0) + 1
     parts = [f"{number} {state}" for state, number in states.items()] or ["no task in scope"]
-    usage = summary.usage
-    tokens = usage.prompt_tokens + usage.completion_tokens
-    if tokens or usage.usd:
-        parts.append(f"{tokens} tokens, ${usage.usd:.4f}")
+    if summary.usage != Usage():
+        parts.append(spending(summary.usage))
     if summary.exit_code is not None:
         parts.append(f"exit {summary.exit_code}")
     return " · ".join(parts)

@@ -21,6 +21,7 @@ from loopctl.events import (
     GateFinished,
     GoalJudged,
     MessageRejected,
+    MoneySpent,
     Noticed,
     PlanCreated,
     PlanRevised,
@@ -81,6 +82,8 @@ def advance(summary: RunSummary, event: AnyEvent) -> RunSummary:
             if isinstance(event, StatusChanged) and event.task is not None:
                 summary = _asked_again(summary, {event.task: event.new})
             return _change(summary, event.task, lambda task: _task_event(task, event))
+        case MoneySpent():
+            return _spent(summary, event)
         case SandboxOpened() | PlanCreated() | TodoReopened() | MessageRejected():
             return summary
         case CallFinished() | CallReplayed():
@@ -165,6 +168,13 @@ def _asked_again(summary: RunSummary, statuses: Mapping[str, TaskStatus]) -> Run
     over = [one for one in summary.decisions if not moved.get(one.task, True)]
     still = [one for one in summary.passed_over if not moved.get(one.task, False)]
     return replace(summary, decisions=(*back, *left), passed_over=(*still, *over))
+
+
+def _spent(summary: RunSummary, event: MoneySpent) -> RunSummary:
+    """The ledger of the money knows more than the steps: it takes the place of their sum."""
+    if event.task is None:
+        return replace(summary, own_usage=event.usage)
+    return _change(summary, event.task, lambda task: replace(task, usage=event.usage))
 
 
 def _with_landing(summary: RunSummary, event: TaskLanded) -> RunSummary:

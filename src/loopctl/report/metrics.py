@@ -23,6 +23,7 @@ from loopctl.events import (
     GateFinished,
     GoalJudged,
     MessageRejected,
+    MoneySpent,
     Noticed,
     PlanCreated,
     PlanRevised,
@@ -114,6 +115,7 @@ class Metrics:
                 | CandidateEnded()
                 | ForkResolved()
                 | TaskLanded()
+                | MoneySpent()
                 | GoalJudged()
                 | RunEnded()
             ):

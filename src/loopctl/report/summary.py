@@ -132,6 +132,7 @@ class RunSummary:
         waits: For each task left at the end, the one thing it waits for.
         goal_met: ``None`` where nothing could judge the goal.
         landed_here: The commit that the user's branch was moved to.
+        own_usage: What no task has spent: the run itself, on its goal.
         invocations: How often the run was driven.
         seq: The number of the newest event in here.
     """
@@ -156,13 +157,14 @@ class RunSummary:
     goal_met: bool | None = None
     criteria: tuple[tuple[str, Verdict, str], ...] = ()
     landed_here: str | None = None
+    own_usage: Usage = field(default_factory=Usage)
     invocations: int = 0
     seq: int = 0
 
     @property
     def usage(self) -> Usage:
-        """What all tasks have spent."""
-        return sum((task.usage for task in self.tasks), Usage())
+        """What the run has spent, with all of its tasks."""
+        return sum((task.usage for task in self.tasks), self.own_usage)
 
     def task(self, task_id: str) -> TaskSummary | None:
         """Return the task of that id, where it is in scope."""

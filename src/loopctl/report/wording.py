@@ -3,7 +3,7 @@
 from collections.abc import Collection
 from typing import Any, Final
 
-from loopctl.domain import APPROVED, REJECTED, Decision, DecisionKind, RunStatus
+from loopctl.domain import APPROVED, REJECTED, Decision, DecisionKind, RunStatus, Usage
 
 STATUS_WORDS: Final = {
     RunStatus.RUNNING: "under way",
@@ -22,6 +22,12 @@ _RANK: Final = {DecisionKind.PREMISE: 0, DecisionKind.KICKOFF: 1}
 def counted(number: int, noun: str) -> str:
     """Return a number of things: ``1 file``, ``2 files``."""
     return f"{number} {noun}" if number == 1 else f"{number} {noun}s"
+
+
+def spending(usage: Usage) -> str:
+    """Return what was spent on models: ``1200 tokens, $0.0312``."""
+    tokens = usage.prompt_tokens + usage.completion_tokens
+    return f"{tokens} tokens, ${usage.usd:.4f}"
 
 
 def rank(decision: Decision) -> int:

@@ -35,6 +35,7 @@ from loopctl.events import (
     GateFinished,
     GoalJudged,
     MessageRejected,
+    MoneySpent,
     Noticed,
     PlanCreated,
     PlanRevised,
@@ -74,7 +75,7 @@ def audited(event: AnyEvent) -> tuple[str, ...] | None:
             return ("candidate", "todos", "replans", "todo", "summary")
         case DecisionRaised() | DecisionAnswered():
             return ("id", "kind", "question", "options", "answer")
-        case StatusChanged() | TaskLanded() | TaskStopped():
+        case StatusChanged() | TaskLanded() | TaskStopped() | MoneySpent():
             return _of_task(event)
         case (
             Noticed()
@@ -106,7 +107,7 @@ def _of_step(
             assert_never(event)
 
 
-def _of_task(event: StatusChanged | TaskLanded | TaskStopped) -> tuple[str, ...]:
+def _of_task(event: StatusChanged | TaskLanded | TaskStopped | MoneySpent) -> tuple[str, ...]:
     match event:
         case StatusChanged():
             return ("old", "new", "signal")
@@ -114,6 +115,8 @@ def _of_task(event: StatusChanged | TaskLanded | TaskStopped) -> tuple[str, ...]
             return ("commit", "tree", "branch", "key")
         case TaskStopped():
             return ("axis", "reason", "steps", "replans", "ref", "usage")
+        case MoneySpent():
+            return ("usage",)
         case _:
             assert_never(event)
 

@@ -8,6 +8,9 @@
 --   calls        the ledger: one row a tool call that left the sandbox; written before it is made
 --                (intent), when its result is known (done), when nobody knows it (unknown)
 --   approvals    one row a token that lets one call happen; written when granted and when used
+--   replies      one row a reply of a model within a step that is not at its end; written before any
+--                of its calls is made, gone with the step's checkpoint
+--   spendings    one row a model call: what it can cost, written before it; what it has cost, after
 --   verdicts     a cache of what checks found on a tree; may be emptied at any time
 
 CREATE TABLE runs (
@@ -89,6 +92,27 @@ CREATE TABLE approvals (
     expires     TEXT NOT NULL,
     used        TEXT
 ) STRICT;
+
+CREATE TABLE replies (
+    session_id TEXT NOT NULL REFERENCES sessions (id),
+    iteration  INTEGER NOT NULL CHECK (iteration >= 0),
+    number     INTEGER NOT NULL CHECK (number >= 0),
+    reply      BLOB NOT NULL,
+    PRIMARY KEY (session_id, iteration, number)
+) STRICT, WITHOUT ROWID;
+
+CREATE TABLE spendings (
+    id                INTEGER PRIMARY KEY,
+    run_id            TEXT NOT NULL REFERENCES runs (id),
+    task              TEXT NOT NULL,
+    purpose           TEXT NOT NULL,
+    model             TEXT NOT NULL,
+    is_settled        INTEGER NOT NULL DEFAULT 0,
+    prompt_tokens     INTEGER NOT NULL CHECK (prompt_tokens >= 0),
+    completion_tokens INTEGER NOT NULL DEFAULT 0 CHECK (completion_tokens >= 0),
+    micro_usd         INTEGER NOT NULL CHECK (micro_usd >= 0)
+) STRICT;
+CREATE INDEX spendings_by_task ON spendings (run_id, task);
 
 CREATE TABLE verdicts (
     tree       TEXT NOT NULL,

@@ -49,6 +49,8 @@ class SqliteSessions:
     def save_checkpoint(self, session_id: str, iteration: int, checkpoint: plan.Checkpoint) -> None:
         """Save one iteration, and drop the step's interrupts; the same again is a no-op.
 
+        What a model has answered in the step goes with it: nobody asks for it any more.
+
         Raises:
             CheckpointConflictError: The iteration exists with other contents.
             ValueError: The iteration is not below ``plan.ITERATION_LIMIT``.
@@ -72,6 +74,10 @@ class SqliteSessions:
                     " AND loop_iteration % ? <= ?",
                     (session_id, plan.INTERRUPT_FLAG, plan.ITERATION_LIMIT, iteration),
                 )
+                connection.execute(
+                    "DELETE FROM replies WHERE session_id = ? AND iteration <= ?",
+                    (session_id, iteration),
+                )
         if found != digest:
             raise CheckpointConflictError(session_id, iteration)
 
@@ -85,12 +91,7 @@ class SqliteSessions:
         plan.check_iteration(iteration)
         blob = plan.encode_interrupt(interrupt)
         with self._database.write() as connection:
-            (ended,) = connection.execute(
-                "SELECT count(*) FROM checkpoints"
-                " WHERE session_id = ? AND loop_iteration BETWEEN ? AND ?",
-                (session_id, iteration, plan.ITERATION_LIMIT),
-            ).fetchone()
-            if ended:
+            if has_ended(connection, session_id, iteration):
                 raise CheckpointConflictError(session_id, iteration)
             last = _newest_interrupt(connection, session_id, iteration)
             if last is not None and last[1] == interrupt:
@@ -101,6 +102,15 @@ class SqliteSessions:
                 " VALUES (?, ?, ?, ?)",
                 (session_id, key, hashlib.sha256(blob).hexdigest(), blob),
             )
+
+
+def has_ended(connection: sqlite3.Connection, session_id: str, iteration: int) -> bool:
+    """Return whether a step, or one after it, has its checkpoint."""
+    row = connection.execute(
+        "SELECT 1 FROM checkpoints WHERE session_id = ? AND loop_iteration BETWEEN ? AND ? LIMIT 1",
+        (session_id, iteration, plan.ITERATION_LIMIT),
+    ).fetchone()
+    return row is not None
 
 
 def _newest_interrupt(

@@ -7,10 +7,13 @@ from typing import Self
 
 from loopctl.clock import Clock, SystemClock
 from loopctl.store.calls import SqliteCallDecisions
+from loopctl.store.caps import RunCaps
 from loopctl.store.database import FILE_NAME, open_database
 from loopctl.store.decisions import SqliteDecisions
 from loopctl.store.ledger import SqliteLedger
 from loopctl.store.owners import FOLDER, Owners
+from loopctl.store.purse import SqlitePurse
+from loopctl.store.replies import SqliteReplies
 from loopctl.store.runs import SqliteRuns
 from loopctl.store.sessions import SqliteSessions
 from loopctl.store.verdicts import SqliteVerdicts
@@ -25,10 +28,15 @@ class Stores(AbstractContextManager["Stores"]):
         self.runs = SqliteRuns(self._database)
         self.sessions = SqliteSessions(self._database)
         self.decisions = SqliteDecisions(self._database)
+        self.replies = SqliteReplies(self._database)
         self.verdicts = SqliteVerdicts(self._database)
         self._owners = Owners(local / FOLDER)
         self.ledger = SqliteLedger(self._database, clock, self._owners)
         self.call_decisions = SqliteCallDecisions(self._database, clock)
+
+    def purse(self, caps: RunCaps) -> SqlitePurse:
+        """Return the money of a run that may spend so much."""
+        return SqlitePurse(self._database, caps)
 
     def __enter__(self) -> Self:
         """Return the stores."""

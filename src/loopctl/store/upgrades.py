@@ -41,5 +41,29 @@ UPGRADES: Final[tuple[tuple[int, tuple[str, ...]], ...]] = (
             ) STRICT""",
         ),
     ),
+    (
+        3,
+        (
+            """CREATE TABLE replies (
+                session_id TEXT NOT NULL REFERENCES sessions (id),
+                iteration  INTEGER NOT NULL CHECK (iteration >= 0),
+                number     INTEGER NOT NULL CHECK (number >= 0),
+                reply      BLOB NOT NULL,
+                PRIMARY KEY (session_id, iteration, number)
+            ) STRICT, WITHOUT ROWID""",
+            """CREATE TABLE spendings (
+                id                INTEGER PRIMARY KEY,
+                run_id            TEXT NOT NULL REFERENCES runs (id),
+                task              TEXT NOT NULL,
+                purpose           TEXT NOT NULL,
+                model             TEXT NOT NULL,
+                is_settled        INTEGER NOT NULL DEFAULT 0,
+                prompt_tokens     INTEGER NOT NULL CHECK (prompt_tokens >= 0),
+                completion_tokens INTEGER NOT NULL DEFAULT 0 CHECK (completion_tokens >= 0),
+                micro_usd         INTEGER NOT NULL CHECK (micro_usd >= 0)
+            ) STRICT""",
+            "CREATE INDEX spendings_by_task ON spendings (run_id, task)",
+        ),
+    ),
 )
 """The version that each step leads to, and its statements, in order."""

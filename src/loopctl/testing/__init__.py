@@ -11,6 +11,7 @@ from loopctl.testing.doubles import (
     ScriptedWorker,
     StillClock,
 )
+from loopctl.testing.money import MemoryPurse, MemoryReplies, ScriptedCompactor, ScriptedRecall
 from loopctl.testing.script import (
     ChatRequest,
     CutOff,
@@ -40,6 +41,8 @@ __all__ = [
     "HttpError",
     "MemoryBrain",
     "MemoryEventLog",
+    "MemoryPurse",
+    "MemoryReplies",
     "MemoryRepository",
     "MemorySandbox",
     "MemorySessions",
@@ -48,8 +51,10 @@ __all__ = [
     "Play",
     "Script",
     "ScriptedCall",
+    "ScriptedCompactor",
     "ScriptedGate",
     "ScriptedModel",
+    "ScriptedRecall",
     "ScriptedReply",
     "ScriptedStep",
     "ScriptedWorker",

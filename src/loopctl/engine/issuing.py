@@ -1,0 +1,140 @@
+"""Issues the steps of one candidate: makes each request, and gives it to the worker.
+
+What a request carries beside the plan is kept here: where calls and replies are counted from, what
+the candidate has been through, what was recalled for each todo.
+"""
+
+from typing import Final
+
+from loopctl.contextports import Memory
+from loopctl.domain import Option, Task
+from loopctl.engine.pursuit import Step, Watch, pursue
+from loopctl.engine.turns import has_begun, remembered
+from loopctl.engine.work import Tools, Work, todo_text
+from loopctl.past import Past
+from loopctl.plan import Plan, Todo
+from loopctl.ports import Sandbox, Worker
+from loopctl.steps import REPLIES_MAX, StepRequest
+
+PLANNING: Final = "Break the task down into an ordered list of todos."
+"""The sub-goal of a planning step."""
+
+RECALLED: Final = 5
+"""Memories that a step is shown at most."""
+
+
+class Issuer:
+    """One instance issues all steps of one :class:`Work`.
+
+    Attributes:
+        past: What the candidate has been through; for the checkpoint.
+        first_call: The ordinal of the next step's first tool call.
+        first_reply: The number of its first reply.
+    """
+
+    def __init__(self, tools: Tools, worker: Worker, sandbox: Sandbox, work: Work) -> None:
+        self._tools = tools
+        self._worker = worker
+        self._sandbox = sandbox
+        self._work = work
+        session = work.session
+        self._resume = work.resume
+        self.past = session.newest.past if session.newest is not None else Past()
+        self.first_call = session.interrupt.first_call if session.interrupt is not None else 0
+        self.first_reply = session.interrupt.first_reply if session.interrupt is not None else 0
+        self._recalled: dict[str, tuple[Memory, ...]] = {}
+
+    def tend(self, iteration: int) -> None:
+        """Keep the past short before a step; one that goes on has been tended before."""
+        compactor = self._tools.compactor
+        if compactor is not None and not has_begun(self.past, iteration):
+            self.past = compactor.tend(self._work.session.id, self._work.task.id, self.past)
+
+    def issue(
+        self, iteration: int, plan: Plan, observation: str, *, is_planning: bool = False
+    ) -> Step:
+        """Return what the step came to; one that was cut short can be issued again as it was.
+
+        Raises:
+            SandboxError: The sandbox is gone; the step did not happen.
+            CancelledError: The run was asked to stop.
+        """
+        work, todo = self._work, plan.active
+        resume, self._resume = self._resume, None
+        text = PLANNING if is_planning else todo.text if todo is not None else ""
+        request = StepRequest(
+            session_id=work.session.id,
+            loop_iteration=iteration,
+            step_goal="" if work.is_relay else text,
+            goal=work.goal,
+            task=work.task,
+            run_id=work.run_id,
+            option=work.option,
+            candidate=work.session.candidate,
+            tier=tier(work.task, work.option, is_planning=is_planning),
+            past=self.past,
+            todos=tuple(todo_line(todo) for todo in plan.todos),
+            recalled=self._recall(None if is_planning else todo),
+            replies=self._replies(iteration),
+            observation=observation,
+            answer=work.answer,
+            budget=plan.budget,
+            is_planning=is_planning,
+            resume=resume,
+            first_call=self.first_call,
+            first_reply=self.first_reply,
+        )
+        watch = Watch(work.session.candidate, self._tools.emit, self._tools.stall.stuck_steps)
+        step = pursue(self._worker, request, self._sandbox, watch)
+        if step.is_cut:
+            self._resume = resume
+        return step
+
+    def planned(self, iteration: int, step: Step) -> None:
+        """A planning step is over: the iteration goes on, and so do its numbers."""
+        self.first_call = max(self.first_call, step.next_call)
+        self.first_reply += REPLIES_MAX
+        self.past = remembered(self.past, iteration, step.turn)
+
+    def over(self, iteration: int, step: Step) -> None:
+        """A step is over, and to be remembered."""
+        self.past = remembered(self.past, iteration, step.turn)
+
+    def saved(self) -> None:
+        """The iteration has its checkpoint: the next one counts from the beginning."""
+        self.first_call = self.first_reply = 0
+
+    def _replies(self, iteration: int) -> tuple[str, ...]:
+        replies = self._tools.replies
+        if replies is None:
+            return ()
+        return replies.replies(self._work.session.id, iteration, self.first_reply)
+
+    def _recall(self, todo: Todo | None) -> tuple[Memory, ...]:
+        """Return what may matter for a todo, or for planning; asked once for each."""
+        recall = self._tools.recall
+        if recall is None:
+            return ()
+        key = todo.id if todo is not None else ""
+        if key not in self._recalled:
+            text = todo.text if todo is not None else todo_text(self._work.task, self._work.option)
+            query = f"{text}\n{self._work.task.title}"
+            self._recalled[key] = recall.recall(query, RECALLED)
+        return self._recalled[key]
+
+
+def tier(task: Task, option: Option | None, *, is_planning: bool) -> str:
+    """Return which model does a step: the task's own word, or what the step is worth."""
+    if task.model is not None:
+        return task.model
+    if is_planning:
+        return "premium"
+    return "cheap" if option is not None else "standard"
+
+
+def todo_line(todo: Todo) -> str:
+    """Return a todo as the worker sees it: its status, its text, and what it came to."""
+    words = f"{todo.status}: {todo.text}"
+    if todo.summary:
+        words = f"{words} ({todo.summary})"
+    return " ".join(words.split())

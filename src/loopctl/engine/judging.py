@@ -1,0 +1,53 @@
+"""Asks the gate about one candidate, and remembers what it said last."""
+
+from loopctl.engine.telling import Teller
+from loopctl.engine.trees import Trees
+from loopctl.engine.work import Tools, Work
+from loopctl.ports import Sandbox
+from loopctl.records import Candidate
+from loopctl.verdict import Blame, GateResult
+
+
+class Judging:
+    """The gate as one candidate meets it.
+
+    Attributes:
+        last: What the gate found last; ``None`` before.
+    """
+
+    def __init__(
+        self, tools: Tools, sandbox: Sandbox, work: Work, trees: Trees, tell: Teller
+    ) -> None:
+        self._tools = tools
+        self._sandbox = sandbox
+        self._work = work
+        self._trees = trees
+        self._tell = tell
+        self.last: GateResult | None = None
+
+    @property
+    def is_excused(self) -> bool:
+        """The last gate run says nothing about the worker: the machine or the test is unsteady."""
+        return self.last is not None and self.last.blame in {Blame.ENVIRONMENT, Blame.FLAKY}
+
+    def ask(self) -> tuple[GateResult, int]:
+        """Return what the gate finds on the tree as it is kept, and how many milliseconds it took.
+
+        Raises:
+            SandboxError: No checkout for it could be made.
+            CancelledError: The run was asked to stop.
+        """
+        tree, base = self._trees.tree, self._sandbox.base
+        candidate = Candidate(
+            task=self._work.task,
+            name=self._work.session.candidate,
+            base=base,
+            tree=tree,
+            head=base,
+            left_out=self._sandbox.left_out() if tree == self._trees.base else "",
+        )
+        began = self._tools.clock.monotonic()
+        self.last = result = self._tools.gate.judge(candidate)
+        ms = int((self._tools.clock.monotonic() - began) * 1000)
+        self._tell.gate_finished(result)
+        return result, ms
