@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from loopctl.domain import Limits, Usage
 from loopctl.past import Past
+
+_NO_CAPS: Final = Limits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +90,27 @@ class Compactor(Protocol):
     One for a run. A candidate's past is tended before each of its steps.
     """
 
-    def tend(self, session_id: str, task: str, past: Past) -> Past:
+    def tend(self, session_id: str, task: str, past: Past, caps: Limits = _NO_CAPS) -> Past:
         """Return the past with the summaries that are ready; begin the next where it is time.
 
         Blocks, and summarises in line, only where the past no longer fits the window.
+
+        Args:
+            session_id: Of the candidate; one thread at a time tends its past.
+            task: Which pays.
+            past: What it returned the last time, and the turns taken since.
+            caps: Of the task, with what its answers have raised.
+
+        Raises:
+            CancelledError: The run was asked to stop.
         """
         ...
 
     def close(self) -> None:
-        """End what is under way; nothing of it is kept."""
+        """End what is under way; nothing of it is kept.
+
+        Waits for a question that was asked already, so that what it costs is settled.
+        """
         ...
 
 

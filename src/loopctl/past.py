@@ -46,7 +46,8 @@ class Past:
     @property
     def size_bytes(self) -> int:
         """The length of all texts in UTF-8."""
-        return sum(text_bytes(entry.text) for entry in (*self.summaries, *self.turns))
+        texts = [*(one.text for one in self.summaries), *(one.text for one in self.turns)]
+        return sum(map(text_bytes, texts))
 
 
 def text_bytes(text: str) -> int:
