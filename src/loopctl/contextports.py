@@ -114,6 +114,76 @@ class Compactor(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A piece of text to be found again; ``source`` as in :class:`Memory`."""
+
+    source: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What is put into the index and taken out of it as one.
+
+    Attributes:
+        key: Unique: ``file:PATH`` or ``run:RUN``.
+        version: Changes with the contents.
+    """
+
+    key: str
+    version: str
+    passages: tuple[Passage, ...]
+
+
+class MemoryIndex(Protocol):
+    """An index that follows from what it was made of, and may be made anew at any time.
+
+    Every method raises :class:`~loopctl.errors.StoreError` where it cannot be used as it is; then
+    :meth:`reset` helps.
+    """
+
+    def versions(self) -> Mapping[str, str]:
+        """Return the documents that it holds, key to version."""
+        ...
+
+    def replace(self, documents: Sequence[Document], gone: Sequence[str] = ()) -> None:
+        """Take these documents in, each in place of its older version, and drop ``gone``."""
+        ...
+
+    def search(self, terms: Sequence[str], limit: int) -> tuple[Passage, ...]:
+        """Return the passages that hold any of the terms, whatever is in these, best first."""
+        ...
+
+    def without_vector(self, model: str, limit: int) -> Mapping[str, str]:
+        """Return some passages that lack a vector of that model: digest of the text, text."""
+        ...
+
+    def keep_vectors(self, model: str, vectors: Mapping[str, Sequence[float]]) -> None:
+        """Remember vectors by digest of the text, for as long as some passage has that text."""
+        ...
+
+    def nearest(self, model: str, vector: Sequence[float], limit: int) -> tuple[Passage, ...]:
+        """Return the passages whose vectors are nearest by their angle, and near at all."""
+        ...
+
+    def reset(self) -> None:
+        """Forget everything; what comes after works, where need be in memory alone."""
+        ...
+
+
+class History(Protocol):
+    """What earlier runs have left to know."""
+
+    def versions(self) -> Mapping[str, str]:
+        """Return the runs that are over, key to version; cheap."""
+        ...
+
+    def passages(self, key: str) -> tuple[Passage, ...]:
+        """Return what one run says, a passage of any length for each of its tasks."""
+        ...
+
+
 class Recall(Protocol):
     """Finds what may matter: in the repository, in earlier runs."""
 
