@@ -2,10 +2,12 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
 from loopctl.domain import Limits, Usage
 from loopctl.past import Past
+
+_NO_CAPS: Final = Limits()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,15 +90,97 @@ class Compactor(Protocol):
     One for a run. A candidate's past is tended before each of its steps.
     """
 
-    def tend(self, session_id: str, task: str, past: Past) -> Past:
+    def tend(self, session_id: str, task: str, past: Past, caps: Limits = _NO_CAPS) -> Past:
         """Return the past with the summaries that are ready; begin the next where it is time.
 
         Blocks, and summarises in line, only where the past no longer fits the window.
+
+        Args:
+            session_id: Of the candidate; one thread at a time tends its past.
+            task: Which pays.
+            past: What it returned the last time, and the turns taken since.
+            caps: Of the task, with what its answers have raised.
+
+        Raises:
+            CancelledError: The run was asked to stop.
         """
         ...
 
     def close(self) -> None:
-        """End what is under way; nothing of it is kept."""
+        """End what is under way; nothing of it is kept.
+
+        Waits for a question that was asked already, so that what it costs is settled.
+        """
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A piece of text to be found again; ``source`` as in :class:`Memory`."""
+
+    source: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """What is put into the index and taken out of it as one.
+
+    Attributes:
+        key: Unique: ``file:PATH`` or ``run:RUN``.
+        version: Changes with the contents.
+    """
+
+    key: str
+    version: str
+    passages: tuple[Passage, ...]
+
+
+class MemoryIndex(Protocol):
+    """An index that follows from what it was made of, and may be made anew at any time.
+
+    Every method raises :class:`~loopctl.errors.StoreError` where it cannot be used as it is; then
+    :meth:`reset` helps.
+    """
+
+    def versions(self) -> Mapping[str, str]:
+        """Return the documents that it holds, key to version."""
+        ...
+
+    def replace(self, documents: Sequence[Document], gone: Sequence[str] = ()) -> None:
+        """Take these documents in, each in place of its older version, and drop ``gone``."""
+        ...
+
+    def search(self, terms: Sequence[str], limit: int) -> tuple[Passage, ...]:
+        """Return the passages that hold any of the terms, whatever is in these, best first."""
+        ...
+
+    def without_vector(self, model: str, limit: int) -> Mapping[str, str]:
+        """Return some passages that lack a vector of that model: digest of the text, text."""
+        ...
+
+    def keep_vectors(self, model: str, vectors: Mapping[str, Sequence[float]]) -> None:
+        """Remember vectors by digest of the text, for as long as some passage has that text."""
+        ...
+
+    def nearest(self, model: str, vector: Sequence[float], limit: int) -> tuple[Passage, ...]:
+        """Return the passages whose vectors are nearest by their angle, and near at all."""
+        ...
+
+    def reset(self) -> None:
+        """Forget everything; what comes after works, where need be in memory alone."""
+        ...
+
+
+class History(Protocol):
+    """What earlier runs have left to know."""
+
+    def versions(self) -> Mapping[str, str]:
+        """Return the runs that are over, key to version; cheap."""
+        ...
+
+    def passages(self, key: str) -> tuple[Passage, ...]:
+        """Return what one run says, a passage of any length for each of its tasks."""
         ...
 
 

@@ -268,6 +268,20 @@ class ChangeType(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
+class TreeFile:
+    """A regular file of a tree.
+
+    Attributes:
+        path: Relative to the tree; bytes that are no UTF-8 as surrogate escapes.
+        blob: The id of its contents.
+    """
+
+    path: str
+    blob: str
+    size_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
 class Change:
     """One path that differs between two trees; renames are a deletion and an addition.
 

@@ -218,6 +218,23 @@ class CallReplayed(Event):
     source: Literal["ledger", "probe"]
 
 
+class ContextCompacted(Event):
+    """Steps ``first`` to ``last`` of a session's past, or summaries of them, became a summary.
+
+    A step had to wait for it ``in_line``; a fallback is made by rule, since no model has answered.
+    ``threshold_events`` is the number of turns at which one is begun ahead; 0: never.
+    """
+
+    type: Literal["context_compacted"] = "context_compacted"
+    session: str
+    first: int
+    last: int
+    in_line: bool
+    is_fallback: bool
+    is_merge: bool = False
+    threshold_events: int = 0
+
+
 class GateFinished(Event):
     """The gate has judged a candidate's tree."""
 
@@ -360,6 +377,7 @@ AnyEvent = Annotated[
     | AssumptionRecorded
     | CallFinished
     | CallReplayed
+    | ContextCompacted
     | GateFinished
     | CandidateEnded
     | ForkResolved

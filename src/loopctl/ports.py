@@ -17,6 +17,7 @@ from loopctl.domain import (
     Task,
     TaskId,
     TaskStatus,
+    TreeFile,
     Wait,
 )
 from loopctl.records import (
@@ -260,6 +261,17 @@ class Repository(Protocol):
 
     def read_blob(self, tree: str, path: str, limit: int = 1 << 20) -> bytes | None:
         """Return at most ``limit`` bytes of a file of a tree; ``None`` where there is none."""
+        ...
+
+    def files(self, tree: str) -> tuple[TreeFile, ...]:
+        """Return the regular files of a tree by path; no links, nothing of submodules."""
+        ...
+
+    def read_blobs(self, blobs: Sequence[str]) -> Mapping[str, bytes]:
+        """Return the whole contents of several blobs in one go; one that is missing is left out.
+
+        All are in memory at once: the caller sees to their sizes.
+        """
         ...
 
     def carry(self, base: str, tree: str, onto: str) -> Carried:

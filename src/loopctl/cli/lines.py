@@ -8,6 +8,7 @@ from loopctl.events import (
     CallFinished,
     CallReplayed,
     CandidateEnded,
+    ContextCompacted,
     DecisionAnswered,
     DecisionRaised,
     ForkResolved,
@@ -65,6 +66,8 @@ def _words(event: AnyEvent) -> str:
             return _plan_words(event)
         case CallFinished() | CallReplayed():
             return _call_words(event)
+        case ContextCompacted():
+            return _compaction_words(event)
         case MessageRejected() | AssumptionRecorded() | CandidateEnded() | ForkResolved():
             return _candidate_words(event)
         case _:
@@ -149,6 +152,12 @@ def _plan_words(event: PlanCreated | PlanRevised | TodoClosed | TodoReopened) ->
             return f"[{event.candidate}] todo open again: {event.todo}"
         case _:
             assert_never(event)
+
+
+def _compaction_words(event: ContextCompacted) -> str:
+    steps = f"steps {event.first} to {event.last} were summarised"
+    by_rule = ", without a model" if event.is_fallback else ""
+    return f"{steps}{by_rule}; the step waited" if event.in_line else f"{steps}{by_rule}"
 
 
 def _call_words(event: CallFinished | CallReplayed) -> str:

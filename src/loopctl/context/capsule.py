@@ -1,13 +1,14 @@
 """The capsule as a file: readable text with one fenced TOML block.
 
 The block is the truth and the text above it is made from it. The goal is in the block verbatim.
+Every value of the block stands on one line, so that nothing in it can look like a fence.
 """
 
+import json
 import re
 import tomllib
-from typing import Any, Final
-
-import tomlkit
+from collections.abc import Iterable
+from typing import Final
 
 from loopctl.records import Capsule, DeferredTask
 
@@ -17,7 +18,7 @@ _BLOCK: Final = re.compile(r"^```toml\n(.*)^```$", re.DOTALL | re.MULTILINE)
 
 def render(capsule: Capsule) -> str:
     """Return the text of ``context.md``."""
-    lines = ["# Context of this run", "", "Next: " + (capsule.current_step or "nothing"), ""]
+    lines = ["# Context of this run", "", "Next: " + (_line(capsule.current_step) or "nothing"), ""]
     for title, entries in (
         ("Decided", capsule.key_decisions),
         ("Assumed", capsule.assumptions),
@@ -25,8 +26,8 @@ def render(capsule: Capsule) -> str:
         ("Deferred", tuple(_sentence(task) for task in capsule.deferred_tasks)),
     ):
         if entries:
-            lines += [f"{title}:", *(f"- {' '.join(entry.split())}" for entry in entries), ""]
-    return "\n".join([*lines, f"{_FENCE}toml", tomlkit.dumps(_table(capsule)) + _FENCE, ""])
+            lines += [f"{title}:", *(f"- {_line(entry)}" for entry in entries), ""]
+    return "\n".join([*lines, f"{_FENCE}toml", *_block(capsule), _FENCE, ""])
 
 
 def parse(text: str) -> Capsule:
@@ -58,27 +59,45 @@ def parse(text: str) -> Capsule:
     )
 
 
+def _line(text: str) -> str:
+    return " ".join(text.split())
+
+
 def _sentence(task: DeferredTask) -> str:
     end = f"answered: {task.answer}" if task.answer is not None else "open"
     return f"{task.task_id}: {task.question} ({end})"
 
 
-def _table(capsule: Capsule) -> dict[str, Any]:
-    deferred = [
-        {
-            "task_id": task.task_id,
-            "question": task.question,
-            "best_guess": task.best_guess,
-            **({"answer": task.answer} if task.answer is not None else {}),
-        }
-        for task in capsule.deferred_tasks
+def _block(capsule: Capsule) -> list[str]:
+    """Return the lines of the block; by hand, since it is written before each step.
+
+    A library that keeps the style of TOML files takes 30 times as long.
+    """
+    lines = [
+        f"goal = {_quoted(capsule.goal)}",
+        f"current_step = {_quoted(capsule.current_step)}",
+        f"key_decisions = {_array(capsule.key_decisions)}",
+        f"verify_cmd = {_quoted(capsule.verify_cmd)}",
+        f"open_questions = {_array(capsule.open_questions)}",
+        f"assumptions = {_array(capsule.assumptions)}",
     ]
-    return {
-        "goal": capsule.goal,
-        "current_step": capsule.current_step,
-        "key_decisions": list(capsule.key_decisions),
-        "verify_cmd": capsule.verify_cmd,
-        "open_questions": list(capsule.open_questions),
-        "assumptions": list(capsule.assumptions),
-        "deferred_tasks": deferred,
-    }
+    for task in capsule.deferred_tasks:
+        lines += [
+            "",
+            "[[deferred_tasks]]",
+            f"task_id = {_quoted(task.task_id)}",
+            f"question = {_quoted(task.question)}",
+            f"best_guess = {_quoted(task.best_guess)}",
+        ]
+        if task.answer is not None:
+            lines.append(f"answer = {_quoted(task.answer)}")
+    return lines
+
+
+def _array(texts: Iterable[str]) -> str:
+    return f"[{', '.join(_quoted(text) for text in texts)}]"
+
+
+def _quoted(text: str) -> str:
+    """Return a basic string of TOML: JSON's escapes are all among its own; DEL needs one too."""
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")

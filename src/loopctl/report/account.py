@@ -256,7 +256,7 @@ def _assumptions(summary: RunSummary) -> list[Block]:
 
 def _notices(summary: RunSummary) -> list[Block]:
     items = []
-    for notice in summary.notices:
+    for notice in summary.all_notices:
         where = (strong(notice.task), plain(" ")) if notice.task else ()
         mark = (Span("warning: ", Tone.WARN),) if notice.is_warning else ()
         items.append(Item((*mark, *where, plain(notice.text))))

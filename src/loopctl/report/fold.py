@@ -15,6 +15,7 @@ from loopctl.events import (
     CallFinished,
     CallReplayed,
     CandidateEnded,
+    ContextCompacted,
     DecisionAnswered,
     DecisionRaised,
     ForkResolved,
@@ -88,8 +89,21 @@ def advance(summary: RunSummary, event: AnyEvent) -> RunSummary:
             return summary
         case CallFinished() | CallReplayed():
             return summary
+        case ContextCompacted():
+            return _compacted(summary, event)
         case _:
             assert_never(event)
+
+
+def _compacted(summary: RunSummary, event: ContextCompacted) -> RunSummary:
+    """Where nothing is ever summarised ahead, that a step has waited says nothing."""
+    if not event.threshold_events:
+        return summary
+    return replace(
+        summary,
+        compactions=summary.compactions + 1,
+        compactions_in_line=summary.compactions_in_line + event.in_line,
+    )
 
 
 def _run_event(

@@ -17,6 +17,7 @@ from loopctl.events import (
     CallFinished,
     CallReplayed,
     CandidateEnded,
+    ContextCompacted,
     DecisionAnswered,
     DecisionRaised,
     ForkResolved,
@@ -68,6 +69,7 @@ class Metrics:
         self._replans = 0
         self._todos = 0
         self._replays = 0
+        self._waited = 0
         self._terminations: Counter[str] = Counter({axis.value: 0 for axis in Axis})
         self._stalls: Counter[str] = Counter(dict.fromkeys(STALLS, 0))
         self._outcomes: Counter[str] = Counter(dict.fromkeys(OUTCOMES, 0))
@@ -93,8 +95,8 @@ class Metrics:
                 self._step(event)
             case TodoClosed() | TodoReopened():
                 self._todo(event)
-            case CallReplayed():
-                self._replays += 1
+            case CallReplayed() | ContextCompacted():
+                self._single(event)
             case TaskStopped():
                 self._terminations[event.axis.value] += 1
                 if event.axis is Axis.STALL:
@@ -142,6 +144,12 @@ class Metrics:
             closed.append(self._iterations.get(candidate, 0))
         elif closed:
             closed.pop()
+
+    def _single(self, event: CallReplayed | ContextCompacted) -> None:
+        if isinstance(event, CallReplayed):
+            self._replays += 1
+        else:
+            self._waited += event.in_line
 
     def _settle_all(self) -> None:
         self._todos += sum(len(closed) for closed in self._closed.values())
@@ -200,7 +208,7 @@ class Metrics:
                 family(
                     "compaction_sync_fallback_total",
                     "Compactions that a step had to wait for.",
-                    {(): 0},
+                    {(): self._waited},
                 ),
             )
         )

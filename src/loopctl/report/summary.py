@@ -27,6 +27,10 @@ MAIN: Final = "main"
 """The candidate of a task without options."""
 
 
+IN_LINE_SHARE: Final = 0.1
+"""Of a run's summaries; where steps waited for more, the threshold is set badly."""
+
+
 @dataclass(frozen=True, slots=True)
 class Notice:
     """Something that the user should know and that changed no status."""
@@ -134,6 +138,8 @@ class RunSummary:
         landed_here: The commit that the user's branch was moved to.
         own_usage: What no task has spent: the run itself, on its goal.
         invocations: How often the run was driven.
+        compactions: Summaries of a past, where they are made ahead of need.
+        compactions_in_line: How many of them a step has waited for.
         seq: The number of the newest event in here.
     """
 
@@ -159,12 +165,25 @@ class RunSummary:
     landed_here: str | None = None
     own_usage: Usage = field(default_factory=Usage)
     invocations: int = 0
+    compactions: int = 0
+    compactions_in_line: int = 0
     seq: int = 0
 
     @property
     def usage(self) -> Usage:
         """What the run has spent, with all of its tasks."""
         return sum((task.usage for task in self.tasks), self.own_usage)
+
+    @property
+    def all_notices(self) -> tuple[Notice, ...]:
+        """Those of the run, and what follows from its numbers."""
+        if self.compactions_in_line <= IN_LINE_SHARE * self.compactions:
+            return self.notices
+        text = (
+            f"steps had to wait for {self.compactions_in_line} of {self.compactions} summaries of "
+            "their past: lower context.compaction_threshold_events, or raise context.window_tokens"
+        )
+        return (*self.notices, Notice(text, is_warning=True))
 
     def task(self, task_id: str) -> TaskSummary | None:
         """Return the task of that id, where it is in scope."""
@@ -188,7 +207,7 @@ def to_document(summary: RunSummary) -> dict[str, Any]:
         "tasks": [task_document(task) for task in summary.tasks],
         "decisions": [decision_document(decision) for decision in summary.decisions],
         "waits": [{"task": wait.task, "reason": wait.reason} for wait in summary.waits],
-        "notices": [notice.text for notice in summary.notices],
+        "notices": [notice.text for notice in summary.all_notices],
         "usage": _usage(summary.usage),
     }
 

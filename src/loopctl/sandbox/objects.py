@@ -1,10 +1,10 @@
 """Works on the objects and refs of the harness's own repository; touches no files of a tree."""
 
 import tempfile
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from loopctl.domain import Change, ChangeType, Sha
+from loopctl.domain import Change, ChangeType, Sha, TreeFile
 from loopctl.records import Carried
 from loopctl.sandbox.git import Git
 from loopctl.sandbox.library import Library, can_write
@@ -100,6 +100,32 @@ class Objects:
                     raise self._git.error(args, result)
                 return result.stdout[:limit]
         return None
+
+    def files(self, tree: str) -> tuple[TreeFile, ...]:
+        """Return the regular files of a tree by path; no links, nothing of submodules."""
+        said = self._git.ask("ls-tree", "-r", "-z", "-l", "--full-tree", tree)
+        found = []
+        for record in filter(None, said.decode(errors="surrogateescape").split("\0")):
+            meta, _, path = record.partition("\t")
+            mode, kind, blob, size = meta.split()
+            if kind == "blob" and mode.startswith("100"):
+                found.append(TreeFile(path, blob, int(size)))
+        return tuple(found)
+
+    def read_blobs(self, blobs: Sequence[str]) -> Mapping[str, bytes]:
+        """Return the whole contents of several blobs in one go; one that is missing is left out."""
+        asked = list(dict.fromkeys(blobs))
+        said = self._git.ask("cat-file", "--batch", stdin="".join(f"{b}\n" for b in asked).encode())
+        found, at = {}, 0
+        for blob in asked:
+            end = said.index(b"\n", at)
+            header, at = said[at:end].split(), end + 1
+            if header[-1] == b"missing":
+                continue
+            size = int(header[2])
+            found[blob] = said[at : at + size]
+            at += size + 1
+        return found
 
     def carry(self, base: str, tree: str, onto: str) -> Carried:
         """Return the diff from ``base`` to ``tree`` applied to the tree of ``onto``."""

@@ -2,10 +2,10 @@
 
 import re
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from loopctl.domain import Change, Sha
+from loopctl.domain import Change, Sha, TreeFile
 from loopctl.errors import RepositoryError, SandboxError
 from loopctl.ports import Confinement
 from loopctl.records import Carried, Landed, Rescued
@@ -199,6 +199,14 @@ class OwnedRepository:
     def read_blob(self, tree: str, path: str, limit: int = 1 << 20) -> bytes | None:
         """Return at most ``limit`` bytes of a file of a tree; ``None`` where there is none."""
         return self._objects.read_blob(tree, path, limit)
+
+    def files(self, tree: str) -> tuple[TreeFile, ...]:
+        """Return the regular files of a tree by path; no links, nothing of submodules."""
+        return self._objects.files(tree)
+
+    def read_blobs(self, blobs: Sequence[str]) -> Mapping[str, bytes]:
+        """Return the whole contents of several blobs in one go; one that is missing is left out."""
+        return self._objects.read_blobs(blobs)
 
     def carry(self, base: str, tree: str, onto: str) -> Carried:
         """Return the diff from ``base`` to ``tree`` applied to the tree of ``onto``."""

@@ -29,6 +29,7 @@ from loopctl.events import (
     CallFinished,
     CallReplayed,
     CandidateEnded,
+    ContextCompacted,
     DecisionAnswered,
     DecisionRaised,
     ForkResolved,
@@ -85,6 +86,7 @@ def audited(event: AnyEvent) -> tuple[str, ...] | None:
             | AssumptionRecorded()
             | GateFinished()
             | CandidateEnded()
+            | ContextCompacted()
             | ForkResolved()
             | GoalJudged()
         ):

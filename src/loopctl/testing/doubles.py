@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from loopctl.domain import Change, ChangeType, ExecResult, Sha, TaskId
+from loopctl.domain import Change, ChangeType, ExecResult, Sha, TaskId, TreeFile
 from loopctl.errors import LandingRefusedError, SandboxError
 from loopctl.events import AnyEvent
 from loopctl.plan import Checkpoint, Interrupt
@@ -206,6 +206,14 @@ class MemoryRepository:
     def read_blob(self, tree: str, path: str, limit: int = 1 << 20) -> bytes | None:
         """Return the tree's text as the only file."""
         return tree.encode()[:limit] if path == "file" else None
+
+    def files(self, tree: str) -> tuple[TreeFile, ...]:
+        """Return the tree's text as the only file; its blob is that text too."""
+        return (TreeFile("file", tree, len(tree.encode())),)
+
+    def read_blobs(self, blobs: Sequence[str]) -> Mapping[str, bytes]:
+        """Return each text, which is its own blob."""
+        return {blob: blob.encode() for blob in blobs}
 
     def carry(self, base: str, tree: str, onto: str) -> Carried:
         """Return the tree, or the conflict that was asked for."""
