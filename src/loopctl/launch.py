@@ -28,6 +28,7 @@ from loopctl.domain import (
     Scope,
     Sha,
     TaskId,
+    TaskStatus,
 )
 from loopctl.engine import answers as answering
 from loopctl.engine import naming
@@ -222,9 +223,7 @@ class Launch:
         """Return the plan of a whole run that goes on; a crash may have come just after answers."""
         if record.status is not RunStatus.RUNNING:
             return self._continued(repository, record, manifest, record.scope, "resume")
-        decisions = stores.decisions.decisions()
-        mine = [one for one in decisions if one.run_id == record.id and one.answer is not None]
-        freed = answering.freed(mine, decisions)
+        freed = answering.freed(_answered(stores, record), stores.decisions.decisions())
         plan = self._continued(repository, record, manifest, record.scope, "crash")
         return replace(plan, freed=freed)
 
@@ -238,10 +237,13 @@ class Launch:
         record = stores.runs.run(run_id)
         if record is None:
             raise UsageError(f"there is no run {run_id}; `loop runs` lists them")
+        # Where a crash came before the tasks of earlier answers were driven, they are driven now.
+        late = _answered(stores, record) if record.status is RunStatus.RUNNING else ()
         # From here on the run is under way: a crash before its tasks are driven is carried on.
         stores.runs.set_run_status(run_id, RunStatus.RUNNING, None)
         answered = answering.record(given, stores.decisions, stamp(self._clock.now()))
-        return self._drive(stores, repository, self._freed(stores, repository, record, answered))
+        plan = self._freed(stores, repository, record, (*late, *answered))
+        return self._drive(stores, repository, replace(plan, answered=answered))
 
     def _freed(
         self,
@@ -253,10 +255,14 @@ class Launch:
         """Return the plan of exactly the answered tasks and what waited for them."""
         manifest = self._place.file.load()
         freed = answering.freed(answered, stores.decisions.decisions())
-        freed = tuple(task.id for task in manifest.tasks if task.id in freed)
+        freed = tuple(
+            task.id
+            for task in manifest.tasks
+            if task.id in freed and task.status is not TaskStatus.DONE
+        )
         scope = answering.reach(manifest, freed) if freed else None
         plan = self._continued(repository, record, manifest, scope, "answer")
-        return replace(plan, answered=answered, freed=freed)
+        return replace(plan, freed=freed)
 
     def _drive(
         self,
@@ -347,6 +353,14 @@ def _members(manifest: Manifest, scope: Scope) -> tuple[tuple[TaskId, str], ...]
     if left.is_whole and not scope.is_whole:
         return ()
     return tuple((task.id, task.title) for task in Frontier(manifest, left).tasks())
+
+
+def _answered(stores: Stores, record: RunRecord) -> tuple[Decision, ...]:
+    return tuple(
+        one
+        for one in stores.decisions.decisions()
+        if one.run_id == record.id and one.answer is not None
+    )
 
 
 def _chosen(records: Sequence[RunRecord], run_id: str | None) -> RunRecord:

@@ -4,6 +4,7 @@ They belong to ``ports.py``, and stand apart because only the engine and the gat
 Every write is one transaction in ``.local/loop.db``.
 """
 
+from collections.abc import Iterable
 from typing import Protocol
 
 from loopctl.domain import Decision, DecisionDraft, Limits, RunStatus, Sha, TaskId
@@ -67,13 +68,18 @@ class DecisionStore(Protocol):
         """Return the new decision, numbered within its task; the open one if it is the same."""
         ...
 
-    def answer_decision(
-        self, decision_id: str, answer: str, answered_at: str, raised: Limits
-    ) -> Decision:
-        """Return the decision with its answer and the caps that it raises.
+    def answer_decisions(
+        self, answers: Iterable[tuple[str, str, Limits]], answered_at: str
+    ) -> tuple[Decision, ...]:
+        """Return the decisions with their answers, recorded all together.
+
+        Args:
+            answers: The decision's id, the words, and the caps that they raise.
+            answered_at: ISO 8601, UTC.
 
         Raises:
-            AnswerError: There is no such decision, or it was answered before (and how).
+            AnswerError: There is no such decision, or it was answered before (and how); none of
+                the answers was recorded.
         """
         ...
 

@@ -90,11 +90,9 @@ def _check_outcome(decision: Decision, text: str) -> None:
 
 
 def record(answers: Sequence[Answer], store: DecisionStore, now: str) -> tuple[Decision, ...]:
-    """Return the decisions with their answers, written to the store."""
-    return tuple(
-        store.answer_decision(answer.decision_id, answer.text, now, answer.raised)
-        for answer in answers
-    )
+    """Return the decisions with their answers, written to the store: all of them, or none."""
+    given = ((answer.decision_id, answer.text, answer.raised) for answer in answers)
+    return store.answer_decisions(given, now)
 
 
 def announce(recorded: Sequence[Decision], emit: Emit, brain: Brain) -> None:

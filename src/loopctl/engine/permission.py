@@ -75,6 +75,6 @@ class Permission:
             )
         )
         now = stamp(self._clock.now())
-        decision = self._decisions.answer_decision(raised.id, answer, now, Limits())
+        (decision,) = self._decisions.answer_decisions([(raised.id, answer, Limits())], now)
         self._emit(DecisionAnswered(task=task.id, id=decision.id, answer=answer))
         return decision

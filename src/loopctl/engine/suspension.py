@@ -13,6 +13,7 @@ from typing import Final
 from loopctl.calls import ToolCall
 from loopctl.domain import APPROVED, Decision, DecisionDraft, DecisionKind, Task
 from loopctl.engine import questions
+from loopctl.engine.outcomes import has_happened
 from loopctl.engine.pursuit import Step
 from loopctl.errors import LedgerConflictError
 from loopctl.plan import Checkpoint, Interrupt
@@ -86,10 +87,16 @@ def answered(saved: Interrupt, decisions: Sequence[Decision]) -> Decision | None
 def resume(saved: Interrupt, decision: Decision, calls: CallDecisions) -> Resume:
     """Return how the step goes on after its answer.
 
-    An approval becomes a token that is good for this call alone, once.
+    An approval becomes a token that is good for this call alone, once. So does the word that a
+    call did not happen and is to be run again: whoever says so has been asked already.
     """
     approval = None
-    if saved.kind is DecisionKind.APPROVAL and decision.answer == APPROVED:
+    is_let = (
+        decision.answer == APPROVED
+        if saved.kind is DecisionKind.APPROVAL
+        else has_happened(decision.answer or "") is False
+    )
+    if is_let:
         approval = calls.grant(decision.id, saved.call, APPROVAL_LIFETIME)
     return Resume(
         blob=saved.blob,

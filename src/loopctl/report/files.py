@@ -6,7 +6,6 @@ A file that cannot be written (a full disk) is no fault of the run: the last goo
 
 import json
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -96,18 +95,22 @@ def to_json(summary: RunSummary) -> str:
 def replace_file(path: Path, text: str) -> None:
     """Write ``text`` beside ``path``, then rename it there; mode 0600.
 
-    Not synced to the disk: after a power failure the file is made again from the events.
+    Only the process that drives the run writes here, so the draft has one name: what a killed one
+    has left is written over. Not synced to the disk: after a power failure the file is made again
+    from the events.
     """
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    draft = path.with_name(f".{path.name}.new")
+    flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+    descriptor = os.open(draft, flags, 0o600)
     try:
         with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
             file.write(text)
         failpoints.reach("report.before_replace")
-        Path(name).replace(path)
+        draft.replace(path)
         failpoints.reach("report.after_replace")
     except BaseException:
         with suppress(OSError):
-            Path(name).unlink()
+            draft.unlink()
         raise
 
 

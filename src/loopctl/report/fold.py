@@ -83,16 +83,18 @@ def advance(summary: RunSummary, event: AnyEvent) -> RunSummary:
             if isinstance(event, StatusChanged) and event.task is not None:
                 summary = _asked_again(summary, {event.task: event.new})
             return _change(summary, event.task, lambda task: _task_event(task, event))
-        case MoneySpent():
-            return _spent(summary, event)
+        case MoneySpent() | ContextCompacted():
+            return _accounted(summary, event)
         case SandboxOpened() | PlanCreated() | TodoReopened() | MessageRejected():
             return summary
         case CallFinished() | CallReplayed():
             return summary
-        case ContextCompacted():
-            return _compacted(summary, event)
         case _:
             assert_never(event)
+
+
+def _accounted(summary: RunSummary, event: MoneySpent | ContextCompacted) -> RunSummary:
+    return _spent(summary, event) if isinstance(event, MoneySpent) else _compacted(summary, event)
 
 
 def _compacted(summary: RunSummary, event: ContextCompacted) -> RunSummary:

@@ -1,5 +1,6 @@
 """Says whether ``loop`` can work on the user's checkout; changes nothing."""
 
+import os
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
@@ -7,6 +8,9 @@ from pathlib import Path
 from loopctl.domain import Sha
 from loopctl.errors import GitError, RepositoryError
 from loopctl.sandbox.git import Git, global_config_text, require_git
+
+LOOK = f"loop-{os.getuid()}-look-"
+"""What the names of temporary folders begin with in which a checkout is looked at; a pid follows."""
 
 _ORDINARY = frozenset(
     ["noop", "preciousobjects", "objectformat", "worktreeconfig", "relativeworktrees", "refstorage"]
@@ -48,7 +52,8 @@ def inspect(root: Path, path: str) -> Checkout:
             f"{str(root)!r} has a line break in its name, which git's own files cannot hold; "
             "rename the folder"
         )
-    with tempfile.TemporaryDirectory(prefix="loop-") as folder:
+    # Not in .local, which may not be there yet; by its name the next set-up finds it after a kill.
+    with tempfile.TemporaryDirectory(prefix=f"{LOOK}{os.getpid()}-") as folder:
         trusted = Path(folder, "gitconfig")
         trusted.write_text(global_config_text(*trusted_folders(root)))
         git = Git(path, trusted, is_own=False)

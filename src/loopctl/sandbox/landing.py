@@ -63,7 +63,7 @@ def fast_forward(
         raise LandingRefusedError(f"there is nothing to land: no branch {name} yet")
     old = checkout.head
     _refuse_state(checkout, objects, tip, name)
-    _refuse_filtered(own, old, tip, name)
+    _refuse_filtered(own, objects.scratch, old, tip, name)
     count = int(own.line("rev-list", "--count", f"{old}..{tip}"))
     users = own.on_users(checkout.git_dir, checkout.root)
     users = users.having(
@@ -147,8 +147,8 @@ def _refuse_state(checkout: Checkout, objects: Objects, tip: Sha, name: str) -> 
         )
 
 
-def _refuse_filtered(own: Git, old: Sha, tip: Sha, name: str) -> None:
-    with tempfile.TemporaryDirectory(prefix="loop-") as folder:
+def _refuse_filtered(own: Git, scratch: Path, old: Sha, tip: Sha, name: str) -> None:
+    with tempfile.TemporaryDirectory(dir=scratch, prefix="land-") as folder:
         index = own.having(GIT_INDEX_FILE=str(Path(folder, "index")))
         index.ask("read-tree", tip)
         try:

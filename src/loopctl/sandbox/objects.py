@@ -24,7 +24,7 @@ class Objects:
     def __init__(self, git: Git, library: Library, scratch: Path) -> None:
         self._git = git
         self._library = library
-        self._scratch = scratch
+        self.scratch = scratch
 
     def tree_of(self, commit: str) -> str:
         """Return the tree id of a commit, or of a tree."""
@@ -134,7 +134,7 @@ class Objects:
             return Carried(new)
         if old == new:
             return Carried(target)
-        with tempfile.TemporaryDirectory(dir=self._scratch, prefix="carry-") as folder:
+        with tempfile.TemporaryDirectory(dir=self.scratch, prefix="carry-") as folder:
             # Between two commands by a file: a diff may be larger than what memory should hold.
             patch = Path(folder, "patch")
             self._git.ask(

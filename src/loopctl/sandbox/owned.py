@@ -6,6 +6,7 @@ counts is made under another name and renamed.
 
 import contextlib
 import hashlib
+import itertools
 import os
 import shutil
 import tempfile
@@ -15,14 +16,14 @@ from pathlib import Path
 
 from loopctl.errors import GitError, RepositoryError
 from loopctl.sandbox import environment, proctree
-from loopctl.sandbox.checkout import Checkout, trusted_folders
+from loopctl.sandbox.checkout import LOOK, Checkout, trusted_folders
 from loopctl.sandbox.files import remove_tree, write_if_changed
 from loopctl.sandbox.git import Git, global_config_text
 from loopctl.sandbox.lock import Presence, locked
 
 USER_HEAD = "refs/user/HEAD"
 _SHA256_DIGITS = 64
-_TEMPORARY = ("marker-*", "carry-*", "wip-*", "pack-*", "rescue-*", "*.new", "trash/*")
+_TEMPORARY = ("marker-*", "carry-*", "wip-*", "pack-*", "rescue-*", "land-*", "trash/*")
 
 # Caches that tools leave everywhere: no part of a diff, though a project did not ignore them.
 CACHES = (
@@ -170,6 +171,16 @@ def _sweep(layout: Layout) -> None:
     for pattern in _TEMPORARY:
         for left in layout.root.glob(pattern):
             remove_tree(left)
+    drafts = [
+        folder.glob("*.new")
+        for folder in (layout.root, layout.git_dir, layout.git_dir / "info", layout.origins)
+    ]
+    for draft in itertools.chain(*drafts, layout.shim.glob("loop.*")):
+        remove_tree(draft)
+    for look in Path(tempfile.gettempdir()).glob(f"{LOOK}*"):
+        pid = look.name.removeprefix(LOOK).partition("-")[0]
+        if pid.isdecimal() and not proctree.is_alive(int(pid)):
+            remove_tree(look)
     for sandbox in layout.exchange.iterdir():
         remove_tree(layout.scratch(sandbox.name))
     # A rescue needs the files alone. What git itself knows of a worktree may name a commit that is

@@ -64,6 +64,17 @@ def has_proc() -> bool:
     return sys.platform == "linux" and (_PROC / "self" / "stat").exists()
 
 
+def is_alive(pid: int) -> bool:
+    """Return whether there is a process of that number."""
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
+
+
 def claim() -> Tag | None:
     """Return the tag of a command about to start; ``None`` where there is no ``/proc``."""
     if not has_proc():

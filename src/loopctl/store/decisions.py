@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from collections.abc import Iterable
 from dataclasses import asdict
 
 from loopctl.domain import Decision, DecisionDraft, DecisionKind, Limits
@@ -52,24 +53,33 @@ class SqliteDecisions:
     def answer_decision(
         self, decision_id: str, answer: str, answered_at: str, raised: Limits
     ) -> Decision:
-        """Return the decision with its answer and the caps that it raises.
+        """Return one decision with its answer; see :meth:`answer_decisions`."""
+        return self.answer_decisions([(decision_id, answer, raised)], answered_at)[0]
+
+    def answer_decisions(
+        self, answers: Iterable[tuple[str, str, Limits]], answered_at: str
+    ) -> tuple[Decision, ...]:
+        """Return the decisions with their answers and the caps that these raise.
 
         Raises:
-            AnswerError: There is no such decision, or it was answered before (and how).
+            AnswerError: There is no such decision, or it was answered before (and how); none of
+                the answers was recorded.
         """
+        given = tuple(answers)
         with self._database.write() as connection:
-            changed = connection.execute(
-                "UPDATE decisions SET answer = ?, answered_at = ?, raised = ?"
-                " WHERE id = ? AND answer IS NULL",
-                (answer, answered_at, json.dumps(asdict(raised)), decision_id),
-            ).rowcount
-        decision = self._one(decision_id)
-        if not changed:
-            raise AnswerError(
-                f"{decision_id} was answered on {decision.answered_at}: {decision.answer!r}; "
-                "the first answer stands"
-            )
-        return decision
+            for decision_id, answer, raised in given:
+                changed = connection.execute(
+                    "UPDATE decisions SET answer = ?, answered_at = ?, raised = ?"
+                    " WHERE id = ? AND answer IS NULL",
+                    (answer, answered_at, json.dumps(asdict(raised)), decision_id),
+                ).rowcount
+                if not changed:
+                    old = self._one(decision_id)
+                    raise AnswerError(
+                        f"{decision_id} was answered on {old.answered_at}: {old.answer!r}; "
+                        "the first answer stands"
+                    )
+        return tuple(self._one(decision_id) for decision_id, _, _ in given)
 
     def decisions(self, *, task: str | None = None) -> tuple[Decision, ...]:
         """Return the decisions of all runs in the order in which they were raised."""

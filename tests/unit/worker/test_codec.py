@@ -49,6 +49,7 @@ def values(kind: Any) -> st.SearchStrategy[Any]:
         return st.dictionaries(TEXT, JSON, max_size=3)
     if issubclass(kind, enum.Enum):
         return st.sampled_from(list(kind))
+    assert isinstance(kind, type), kind
     assert dataclasses.is_dataclass(kind), kind
     hints = get_type_hints(kind)
     fields = {field.name: hints[field.name] for field in dataclasses.fields(kind)}
