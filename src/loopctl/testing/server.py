@@ -47,6 +47,7 @@ class ScriptedModel:
         key: Where it is given, a request with another bearer key gets status 401.
         embed_faults: For the first requests for embeddings, in turn; then they are answered.
         models: The names that the list of models has.
+        every_path: The script is played to requests for any path: faults of other APIs.
     """
 
     def __init__(
@@ -56,11 +57,13 @@ class ScriptedModel:
         key: str | None = None,
         embed_faults: Sequence[Play] = (),
         models: Sequence[str] = ("scripted",),
+        every_path: bool = False,
     ) -> None:
         self._script = script
         self._key = key
         self._embed_faults = list(embed_faults)
         self._models = models
+        self._every_path = every_path
         self._played = 0
         self._requests: list[ChatRequest] = []
         self._arrived = threading.Condition()
@@ -134,17 +137,20 @@ class ScriptedModel:
     def _answer(self, request: ChatRequest) -> Play | dict[str, Any] | Callable[[], Play]:
         if self._key is not None and request.key != self._key:
             return wrong_key()
-        if request.path == "/v1/models":
-            return chatwire.models(self._models)
-        if request.path == "/v1/embeddings":
-            return self._embed_faults.pop(0) if self._embed_faults else chatwire.embeddings(request)
-        if request.path != _CHAT:
-            return HttpError(404, f"no such path: {request.path}")
+        if not self._every_path and request.path != _CHAT:
+            return self._beside(request)
         script = self._script
         if callable(script):
             return lambda: script(request)
         self._played += 1
         return script[min(self._played, len(script)) - 1]
+
+    def _beside(self, request: ChatRequest) -> Play | dict[str, Any]:
+        if request.path == "/v1/models":
+            return chatwire.models(self._models)
+        if request.path == "/v1/embeddings":
+            return self._embed_faults.pop(0) if self._embed_faults else chatwire.embeddings(request)
+        return HttpError(404, f"no such path: {request.path}")
 
     def unheld(self, play: Play) -> Play:
         """Wait where a play is held or silent; what is silent to the end hangs up then."""

@@ -84,6 +84,12 @@ def test_nonsense_again_and_again_has_no_answer(bench: Any) -> None:
         assert len(bench.bodies) - before == 3
 
 
+def test_answer_that_was_cut_off_is_asked_for_in_fewer_words(bench: Any) -> None:
+    cut = ScriptedReply(calls=(ScriptedCall("answer", '{"why": "beca'),), finish="length")
+    assert isinstance(put(bench, cut, says({"ok": True})), Answered)
+    assert "cut off: make it shorter" in bench.bodies[1]["messages"][-1]["content"]
+
+
 def test_refusal_and_silence_are_no_answers(bench: Any) -> None:
     refused = put(bench, ScriptedReply(refusal="I will not."), form=False)
     empty = put(bench, ScriptedReply(), form=False)

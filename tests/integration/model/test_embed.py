@@ -19,6 +19,7 @@ def embedding(bench: Any, *faults: Any) -> Any:
 def test_each_text_has_its_vector_and_the_tokens_are_paid(bench: Any) -> None:
     texts = ["one two", "", "caf\udce9", "x" * 100_000]
     found = embed(texts, embedding(bench))
+    assert found is not None
     assert found[0] == vector("one two")
     assert len(found) == 4
     (claim,) = bench.till.claims

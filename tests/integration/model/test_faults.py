@@ -87,8 +87,9 @@ def test_fault_ends_in_its_value_within_its_bounds_and_says_what_to_do(
     case = FAULTS[name]
     caplog.set_level(logging.DEBUG)
     bench.patience = Patience(tries=3, request_s=1 if name == "silence" else 20)
-    result = bench.complete(case.play)
-    assert type(result) is case.result
+    result: Any = bench.complete(case.play)
+    kind: type = type(result)
+    assert kind is case.result
     text = result.text if isinstance(result, Reply) else result.reason
     assert re.search(case.says, text), text
     assert "\n" not in text
@@ -166,3 +167,20 @@ def test_model_string_without_a_provider_is_told(bench: Any) -> None:
     result = bench.ask(bench.attempt(model="nobody/knows"))
     assert result.reason.startswith("nobody/knows names no known provider; write it as")
     assert bench.bodies == []
+
+
+@pytest.mark.parametrize("model", ["anthropic/claude-opus-5-5", "gemini/gemini-pro-latest"])
+def test_faults_of_other_apis_are_told_apart_too(model: str, bench: Any) -> None:
+    def told(*script: Play) -> Any:
+        url = bench.serve(*script, every_path=True).url
+        return bench.ask(bench.attempt(url=url, model=model))
+
+    limited = told(rate_limited("7"))
+    assert bench.stop.waits == [7, 7]
+    assert "limits its rate (Rate limit reached)" in limited.reason
+    assert bench.till.spent == Usage()
+    assert "refused the key in SCRIPTED_KEY" in told(wrong_key()).reason
+    long = "prompt is too long: 300000 tokens > 200000 maximum"
+    assert isinstance(told(HttpError(400, long)), Overflow)
+    assert "connection to" in told(HangUp()).reason
+    assert bench.till.spent.prompt_tokens > 0

@@ -207,11 +207,8 @@ def test_variables_are_what_the_process_needs_and_keys_are_among_them() -> None:
 
 
 def test_json_comes_back_as_it_was_and_has_no_key() -> None:
-    tiers = {
-        "cheap": {"name": "openai/x", "fallbacks": ["bedrock/y"]},
-        "embed": {"name": "openai/e"},
-    }
-    for found in (routes(**tiers), routes(), routes({})):
+    cheap = {"name": "openai/x", "fallbacks": ["bedrock/y"]}
+    for found in (routes(cheap=cheap, embed={"name": "openai/e"}), routes(), routes({})):
         assert routes_from_json(found.to_json()) == found
         json.loads(found.to_json())
         assert "sk-" not in found.to_json()

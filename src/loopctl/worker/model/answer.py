@@ -82,9 +82,9 @@ def _fitting(reply: Reply, schema: Mapping[str, Any]) -> tuple[str, str]:
         place = "/".join(map(str, exc.absolute_path))
         return "", f"{place or 'the answer'}: {_short(exc.message)}"
     except (ValueError, RecursionError) as exc:
+        if reply.finish == "length":
+            return "", "the answer was cut off: make it shorter"
         return "", f"the answer is no JSON: {_short(str(exc))}"
-    if reply.finish == "length":
-        return "", "the answer was cut off: make it shorter"
     return json.dumps(value, ensure_ascii=False, allow_nan=False), ""
 
 

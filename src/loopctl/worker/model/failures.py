@@ -58,6 +58,7 @@ _NO_CREDIT: Final = re.compile(
     re.IGNORECASE,
 )
 _NO_PROVIDER: Final = "LLM Provider NOT provided"
+_MESSAGE: Final = re.compile(r'"message": *"((?:[^"\\]|\\.)+)"')
 _QUOTED: Final = 240
 _OVERFLOWS: Final = {
     HTTPStatus.BAD_REQUEST,
@@ -86,7 +87,14 @@ def failure_of(error: Exception, attempt: Attempt, redact: Redactor, now: dateti
         redact: Takes keys out of what is quoted.
         now: For a ``Retry-After`` that is a date.
     """
+    error = _answered(error)
     return _of_connection(error, attempt, redact) or _of_status(error, attempt, redact, now)
+
+
+def _answered(error: Exception) -> Exception:
+    """Return the provider's answer where a stream never began; some adapters hide it so."""
+    origin = getattr(error, "original_exception", None)
+    return origin if isinstance(origin, Exception) and _headers(origin) else error
 
 
 def _of_connection(error: Exception, attempt: Attempt, redact: Redactor) -> Failure | None:
@@ -199,7 +207,9 @@ def _is_overflow(error: Exception, status: int) -> bool:
 
 def _said(error: Exception, redact: Redactor) -> str:
     """Return what the provider said: one line, short, without keys."""
-    text = " ".join(redact(str(error).rpartition("Exception - ")[2]).split())
+    text = str(error).rpartition("Exception - ")[2]
+    message = _MESSAGE.search(text)
+    text = " ".join(redact(message[1] if message else text).split())
     return text if len(text) <= _QUOTED else f"{text[:_QUOTED]}..."
 
 

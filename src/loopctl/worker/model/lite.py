@@ -6,8 +6,9 @@ Its import takes seconds and 200 MB, so it happens in the worker's process and a
 import logging
 import os
 import warnings
+from functools import cache
 from types import ModuleType
-from typing import Final
+from typing import Any, Final
 
 SWITCHES: Final = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
@@ -19,11 +20,9 @@ SWITCHES: Final = {
 _LOGGERS: Final = ("LiteLLM", "LiteLLM Proxy", "LiteLLM Router", "httpx", "openai")
 
 
+@cache
 def library() -> ModuleType:
-    """Return LiteLLM with everything off that is not a request: fetches, logs, advice, retries.
-
-    Safe to call again and from several threads.
-    """
+    """Return LiteLLM with everything off that is not a request: fetches, logs, advice, retries."""
     # Set before the import, whatever the starter of the process did: read there, once.
     os.environ.update(SWITCHES)  # noqa: TID251
     import litellm  # noqa: PLC0415  # takes seconds, and a run of commands never needs it
@@ -33,7 +32,8 @@ def library() -> ModuleType:
     litellm.disable_hf_tokenizer_download = True
     litellm.num_retries = 0
     # Embeddings take a given 0 for "not given", and retry this often.
-    litellm.DEFAULT_MAX_RETRIES = 0
+    loose: Any = litellm  # it does not say that it exports this one
+    loose.DEFAULT_MAX_RETRIES = 0
     # Its log may quote requests, and those the key.
     for name in _LOGGERS:
         logger = logging.getLogger(name)
