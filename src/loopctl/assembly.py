@@ -10,13 +10,14 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from types import TracebackType
 
+from loopctl.ability import obstacle
 from loopctl.clock import Clock, SystemClock
 from loopctl.context.brain import LocalBrain
-from loopctl.domain import Goal, Manifest, Scope, Sha, Task, TaskId
-from loopctl.engine import workable
+from loopctl.domain import Goal, Manifest, Scope, Sha, TaskId
 from loopctl.engine.board import Board
 from loopctl.engine.driver import Driver
 from loopctl.engine.landing import Landing
+from loopctl.engine.permission import Permission
 from loopctl.engine.run import Run
 from loopctl.engine.taskrun import RunContext
 from loopctl.engine.work import Tools
@@ -25,6 +26,7 @@ from loopctl.events import AnyEvent, Noticed
 from loopctl.judges.evidence import observation
 from loopctl.judges.gate import code_gate
 from loopctl.manifest.frontier import Frontier
+from loopctl.modelling import Modelling, asks_models
 from loopctl.place import Place
 from loopctl.ports import Worker
 from loopctl.records import RunRecord
@@ -35,18 +37,9 @@ from loopctl.store.audit import AuditLog
 from loopctl.store.eventlog import JsonLinesEventLog
 from loopctl.store.pause import PauseFile
 from loopctl.store.stores import Stores
+from loopctl.toolports import Consent
 from loopctl.worker.command import CommandWorker
-from loopctl.worker.names import COMMAND, WORKERS
-
-
-def workers() -> Mapping[str, Worker]:
-    """Return the workers that this version has, by name."""
-    return {COMMAND: CommandWorker()}
-
-
-def why_unworkable(task: Task, settings: Settings) -> str | None:
-    """Return why a task cannot be worked on with what is configured; ``None`` where it can."""
-    return workable.why_unworkable(task, settings.loop.worker, WORKERS)
+from loopctl.worker.names import COMMAND
 
 
 def open_repository(
@@ -96,6 +89,7 @@ class Drive(AbstractContextManager["Drive"]):
         tasks: The ids that are driven; others of the manifest are left alone.
         start: The commit that new worktrees are made from.
         cancel: Set when the user asks the run to stop.
+        person: Who is asked while the run goes on; ``None`` where nobody is there.
     """
 
     def __init__(
@@ -112,6 +106,7 @@ class Drive(AbstractContextManager["Drive"]):
         listeners: Sequence[Callable[[AnyEvent], None]],
         cancel: threading.Event,
         report_fault: Callable[[BaseException], str],
+        person: Consent | None = None,
     ) -> None:
         clock: Clock = SystemClock()
         stores.ledger.purge(clock.now())
@@ -141,9 +136,36 @@ class Drive(AbstractContextManager["Drive"]):
             emit=self.log.append,
             describe=observation,
             pause=PauseFile(folder),
+            permission=Permission(
+                record.id,
+                settings.policy.approve,
+                settings.policy.approve_timeout_s,
+                decisions=stores.decisions,
+                clock=clock,
+                emit=self.log.append,
+                person=person,
+            ),
         )
+        models = self._closing.enter_context(
+            Modelling(
+                place,
+                record,
+                settings,
+                stores,
+                repository,
+                manifest=manifest,
+                tree=lambda: repository.tree_of(landing.head),
+                clock=clock,
+                emit=self.log.append,
+                cancel=cancel,
+            )
+        )
+        tools = models.equip(tools)
+        if any(asks_models(task, settings) for task in _frontier(manifest, scope, None).ready()):
+            models.warm()
         goal = Goal(text=record.goal, done_when=manifest.goal.done_when)
-        context = RunContext(record.id, goal, settings, tools, workers())
+        workers: Mapping[str, Worker] = {COMMAND: CommandWorker(), **models.workers}
+        context = RunContext(record.id, goal, settings, tools, workers)
         board = Board(place.file, manifest, self.log.append)
         landing = Landing(tools, record.id, record.branch, start, repository.integration())
         driver = Driver(
@@ -152,7 +174,7 @@ class Drive(AbstractContextManager["Drive"]):
             landing,
             stores.decisions,
             make_frontier=lambda now: _frontier(now, scope, record.verify_cmd),
-            workable=lambda task: why_unworkable(task, settings),
+            workable=lambda task: obstacle(task, place, settings, is_attended=person is not None),
             cancel=cancel,
             report_fault=report_fault,
         )

@@ -17,7 +17,6 @@ from loopctl import settings as setting
 from loopctl.domain import (
     Decision,
     Limits,
-    PolicyClass,
     Prospect,
     RunOptions,
     RunStatus,
@@ -34,7 +33,7 @@ from loopctl.store import lease
 if TYPE_CHECKING:
     from loopctl.cleaning import Cleaned
     from loopctl.events import AnyEvent, RunEnded
-    from loopctl.launch import Launch
+    from loopctl.launch import Ask, Launch
     from loopctl.ports import ManifestFile
     from loopctl.sandbox.background import Begun
     from loopctl.store.auditcheck import Checked
@@ -111,23 +110,29 @@ class Project:
         self.settings: Settings = place.settings
         self.manifest: ManifestFile = place.file
 
-    def run(self, options: RunOptions, listeners: Sequence[Listener]) -> "RunEnded":
+    def run(
+        self, options: RunOptions, listeners: Sequence[Listener], person: "Ask | None" = None
+    ) -> "RunEnded":
         """Drive the tasks in scope to the end of the run; carries on an interrupted run.
 
         Raises:
             UserError: What stands in the way, before anything was begun.
         """
-        return self._launch(listeners).run(options)
+        return self._launch(listeners, person).run(options)
 
-    def resume(self, run_id: str | None, listeners: Sequence[Listener]) -> "RunEnded":
+    def resume(
+        self, run_id: str | None, listeners: Sequence[Listener], person: "Ask | None" = None
+    ) -> "RunEnded":
         """Drive a run on; the newest one that has something left when none is named.
 
         Raises:
             UsageError: There is no such run.
         """
-        return self._launch(listeners).resume(run_id)
+        return self._launch(listeners, person).resume(run_id)
 
-    def answer(self, answers: Sequence[Answer], listeners: Sequence[Listener]) -> "RunEnded":
+    def answer(
+        self, answers: Sequence[Answer], listeners: Sequence[Listener], person: "Ask | None" = None
+    ) -> "RunEnded":
         """Record the answers, all or none, then drive the answered tasks and what waited.
 
         Raises:
@@ -138,7 +143,7 @@ class Project:
         given = [
             engine.Answer(one.decision_id, one.text, _limits(one.budget or {})) for one in answers
         ]
-        return self._launch(listeners).answer(given)
+        return self._launch(listeners, person).answer(given)
 
     def decisions(self, *, open_only: bool = True) -> tuple[Decision, ...]:
         """Return the decisions of all runs, oldest first; the open ones are those that stand."""
@@ -151,17 +156,17 @@ class Project:
 
     def prospects(self, options: RunOptions) -> tuple[tuple[Prospect, ...], tuple[Wait, ...]]:
         """Return what would run, in order, and why each other task in scope would not."""
-        from loopctl.engine.workable import why_unworkable
+        from loopctl.ability import obstacle
+        from loopctl.engine.consent import policy_class
         from loopctl.manifest.prospects import prospects
-        from loopctl.worker.names import WORKERS
 
-        worker = self.settings.loop.worker
+        settings, is_attended = self.settings, options.attended
         return prospects(
             self.manifest.load(),
             options.scope,
-            default_worker=worker,
-            policy=lambda _task: PolicyClass.REVERSIBLE,
-            unworkable=lambda task: why_unworkable(task, worker, WORKERS),
+            default_worker=settings.loop.worker,
+            policy=lambda task: policy_class(task, settings.policy.approve),
+            unworkable=lambda task: obstacle(task, self.place, settings, is_attended=is_attended),
         )
 
     def runs(self) -> tuple[RunRecord, ...]:
@@ -274,10 +279,10 @@ class Project:
         titles = {entry.id: entry.title for entry in self.manifest.load().tasks}
         return titles.get(task, task)
 
-    def _launch(self, listeners: Sequence[Listener]) -> "Launch":
+    def _launch(self, listeners: Sequence[Listener], person: "Ask | None" = None) -> "Launch":
         from loopctl.launch import Launch
 
-        return Launch(self.place, listeners)
+        return Launch(self.place, listeners, person)
 
     @contextmanager
     def _database(self) -> Iterator["Database | None"]:

@@ -14,10 +14,10 @@ from typing import Final, Literal
 
 from loopctl import settings as setting
 from loopctl import start
+from loopctl.ability import obstacle
 from loopctl.assembly import (
     Drive,
     open_repository,
-    why_unworkable,
 )
 from loopctl.clock import SystemClock, stamp
 from loopctl.domain import (
@@ -44,6 +44,7 @@ from loopctl.settings import Settings
 from loopctl.store import lease
 from loopctl.store.pause import PauseFile
 from loopctl.store.stores import Stores
+from loopctl.toolports import Consent
 
 _SEVERITY: Final = (0, 4, 3, 5, 2, 1, 130)
 """Exit codes in the order in which they count, the last one first."""
@@ -51,6 +52,9 @@ _SEVERITY: Final = (0, 4, 3, 5, 2, 1, 130)
 _UNENDED: Final = frozenset({RunStatus.RUNNING, RunStatus.INTERRUPTED})
 
 Reason = Literal["answer", "resume", "crash"]
+
+Ask = Callable[[threading.Event], Consent]
+"""Makes who is asked; the event is set when the run is asked to stop."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,10 +94,17 @@ class Launch:
 
     Args:
         listeners: Called with every event of the run, in order, after it is written.
+        person: Makes who is asked while a run goes on; ``None`` where nobody is there.
     """
 
-    def __init__(self, place: Place, listeners: Sequence[Callable[[AnyEvent], None]]) -> None:
+    def __init__(
+        self,
+        place: Place,
+        listeners: Sequence[Callable[[AnyEvent], None]],
+        person: Ask | None = None,
+    ) -> None:
         self._place = place
+        self._person = person
         self._listeners = listeners
         self._clock = SystemClock()
         self._cancel = threading.Event()
@@ -287,6 +298,7 @@ class Launch:
             listeners=self._listeners,
             cancel=self._cancel,
             report_fault=self._report_fault,
+            person=self._person(self._cancel) if self._person is not None else None,
         ) as drive:
             beginning = Beginning(
                 reason=plan.reason,
@@ -313,7 +325,11 @@ class Launch:
     def _refuse_unworkable(self, manifest: Manifest, scope: Scope) -> None:
         """Refuse a run none of whose ready tasks can be worked on; some are enough to begin."""
         ready = Frontier(manifest, scope).ready()
-        reasons = {task.id: why_unworkable(task, self._place.settings) for task in ready}
+        is_attended = self._person is not None
+        reasons = {
+            task.id: obstacle(task, self._place, self._place.settings, is_attended=is_attended)
+            for task in ready
+        }
         if ready and all(reasons.values()):
             raise UsageError("\n".join(f"{task} {reason}" for task, reason in reasons.items()))
 

@@ -12,16 +12,18 @@ from loopctl.errors import MachineError
 
 if TYPE_CHECKING:
     from loopctl.bootstrap import Listener, Project
+    from loopctl.cli.live import View
     from loopctl.events import AnyEvent, RunEnded
+    from loopctl.launch import Ask
     from loopctl.report.commands import Commands
     from loopctl.report.files import RunFiles
     from loopctl.report.summary import RunSummary
 
-Work = Callable[[Sequence["Listener"]], "RunEnded"]
-"""Drives a run to its end, calling the listeners with each event."""
+Work = Callable[[Sequence["Listener"], "Ask | None"], "RunEnded"]
+"""Drives a run to its end, calling the listeners with each event and asking who is there."""
 
 
-def drive(project: "Project", work: Work, *, as_json: bool) -> NoReturn:
+def drive(project: "Project", work: Work, *, as_json: bool, attended: bool) -> NoReturn:
     """Do the work in view of the user, print the result, end with the run's exit code."""
     from loopctl.cli import background
     from loopctl.cli.live import Follower, guarded, live_view
@@ -37,7 +39,7 @@ def drive(project: "Project", work: Work, *, as_json: bool) -> NoReturn:
     with live_view(follower, sys.stderr) as view:
         shown = [guarded(one) for one in (follower, files, view, spans) if one is not None]
         try:
-            ended = work([*first, *shown])
+            ended = work([*first, *shown], _asker(view) if attended else None)
         finally:
             if spans is not None:
                 spans.close()
@@ -54,6 +56,12 @@ def drive(project: "Project", work: Work, *, as_json: bool) -> NoReturn:
     except MachineError as error:
         say_unwritten(error)
     raise typer.Exit(ended.exit_code)
+
+
+def _asker(view: "View") -> "Ask":
+    from loopctl.cli.consent import TerminalConsent
+
+    return lambda cancel: TerminalConsent(sys.stdin, sys.stderr, cancel=cancel, quiet=view.quiet)
 
 
 def warn_of_no_task(project: "Project") -> None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from loopctl.clock import Clock
 from loopctl.contextports import Compactor, Recall
 from loopctl.domain import Axis, DecisionDraft, Goal, Option, Sha, StopReason, Task, Usage
+from loopctl.engine.permission import Permission
 from loopctl.engine.progress import StallLimits
 from loopctl.engine.spending import RunBudget
 from loopctl.moneyports import Purse
@@ -80,6 +81,7 @@ class Tools:
 
     Attributes:
         pause: The user's request to issue no further step; ``None`` where nobody can ask.
+        permission: Asked before a step; without one every step is issued.
         purse: Tells what was spent; ``None`` where nothing of the run asks a model.
         run_budget: The same for every task of the run.
         replies: Gives what a model has answered in a step that was cut short.
@@ -97,6 +99,7 @@ class Tools:
     describe: Describe
     stall: StallLimits = field(default_factory=StallLimits)
     pause: Pause | None = None
+    permission: Permission | None = None
     purse: Purse | None = None
     run_budget: RunBudget = field(default_factory=RunBudget)
     replies: ReplyStore | None = None

@@ -1,21 +1,21 @@
 """Whether this version can work on a task at all: pure, and light enough for ``loop next``."""
 
-from collections.abc import Collection
+from collections.abc import Mapping
 
 from loopctl.domain import Task
 
 
-def why_unworkable(task: Task, default_worker: str, workers: Collection[str]) -> str | None:
+def why_unworkable(task: Task, default_worker: str, hindrances: Mapping[str, str]) -> str | None:
     """Return why nobody can work on a task, without its id; ``None`` where somebody can.
 
     Args:
         task: Which.
         default_worker: Of a task that names none: the setting ``loop.worker``.
-        workers: The names of those that this version has.
+        hindrances: For each worker that this version has why it cannot work now, or nothing.
     """
     worker = task.worker or default_worker
-    if worker in workers:
-        return None
+    if worker in hindrances:
+        return hindrances[worker] or None
     return (
         f"needs the worker {worker}, which this version does not have; give it a command and "
         'worker = "command"'

@@ -3,5 +3,6 @@
 from typing import Final
 
 COMMAND: Final = "command"
-WORKERS: Final = frozenset({COMMAND})
+GRAPH: Final = "graph"
+WORKERS: Final = frozenset({COMMAND, GRAPH})
 """Those that ``assembly.py`` puts behind these names."""

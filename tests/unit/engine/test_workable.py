@@ -1,18 +1,16 @@
-from loopctl.assembly import workers
 from loopctl.domain import Task, TaskId
 from loopctl.engine.workable import why_unworkable
-from loopctl.worker.names import WORKERS
 
 TASK = Task(TaskId("T1"), "One")
 
 
-def test_the_names_are_those_of_the_workers_that_there_are() -> None:
-    assert set(workers()) == WORKERS
-
-
 def test_a_worker_that_is_not_there_is_named_and_the_task_is_not() -> None:
-    reason = why_unworkable(TASK, "graph", WORKERS)
+    reason = why_unworkable(TASK, "codex", {"command": ""})
     assert reason is not None
-    assert reason.startswith("needs the worker graph, which this version does not have")
+    assert reason.startswith("needs the worker codex, which this version does not have")
     assert "T1" not in reason
-    assert why_unworkable(TASK, "command", WORKERS) is None
+    assert why_unworkable(TASK, "command", {"command": ""}) is None
+
+
+def test_what_hinders_a_worker_is_said_as_it_is() -> None:
+    assert why_unworkable(TASK, "graph", {"graph": "has no model"}) == "has no model"

@@ -178,4 +178,9 @@ def _record_and_drive(project: "Project", given: list["Given"], *, as_json: bool
 
     standing = {decision.id for decision in project.decisions()}
     answers = checked(given, project.decisions(open_only=False), standing)
-    drive(project, lambda listeners: project.answer(answers, listeners), as_json=as_json)
+    drive(
+        project,
+        lambda listeners, person: project.answer(answers, listeners, person),
+        as_json=as_json,
+        attended=sys.stdin.isatty(),
+    )

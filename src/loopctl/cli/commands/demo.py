@@ -27,4 +27,9 @@ def demo(folder: Folder = None, as_json: Json = False) -> None:
     made = bootstrap.create_demo(folder)
     say(f"The demo project is in {made}")
     project = bootstrap.open_project(made)
-    drive(project, lambda listeners: project.run(RunOptions(), listeners), as_json=as_json)
+    drive(
+        project,
+        lambda listeners, person: project.run(RunOptions(), listeners, person),
+        as_json=as_json,
+        attended=False,
+    )

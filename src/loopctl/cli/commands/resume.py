@@ -1,5 +1,7 @@
 """``loop resume``: carries a run on."""
 
+import sys
+
 import typer
 
 from loopctl.cli import background
@@ -22,4 +24,9 @@ def resume(
     run_id = chosen(project, run) if run else None
     if bg and not background.is_inside():
         background.send(ctx, as_json=as_json)
-    drive(project, lambda listeners: project.resume(run_id, listeners), as_json=as_json)
+    drive(
+        project,
+        lambda listeners, person: project.resume(run_id, listeners, person),
+        as_json=as_json,
+        attended=sys.stdin.isatty(),
+    )

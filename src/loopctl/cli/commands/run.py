@@ -146,7 +146,12 @@ def run(
             raise UsageError("--attended and --bg: nobody can be asked in the background")
         background.send(ctx, as_json=as_json)
     else:
-        drive(project, lambda listeners: project.run(options, listeners), as_json=as_json)
+        drive(
+            project,
+            lambda listeners, person: project.run(options, listeners, person),
+            as_json=as_json,
+            attended=options.attended,
+        )
 
 
 @dataclass(frozen=True, slots=True)

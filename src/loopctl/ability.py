@@ -1,0 +1,36 @@
+"""Which workers can be relied on here: reads settings and environment, and starts nothing."""
+
+from collections.abc import Mapping
+
+from loopctl.domain import Task
+from loopctl.engine.workable import why_unworkable
+from loopctl.place import Place
+from loopctl.settings import Settings
+from loopctl.worker.model.routes import routes_of
+from loopctl.worker.names import COMMAND, GRAPH
+
+UNCONFINED = (
+    "asks a model, and nothing keeps what a model does inside its worktree: this version confines "
+    "no command. Run it with --no-sandbox to let it do what you can do, or with --attended"
+)
+
+
+def hindrances(
+    settings: Settings, env: Mapping[str, str], *, is_attended: bool
+) -> Mapping[str, str]:
+    """Return for each worker that this version has why it cannot work now; empty where it can.
+
+    Args:
+        settings: That count.
+        env: The caller's environment.
+        is_attended: Somebody is there who can see what is done.
+    """
+    asks = routes_of(settings.models, env).reason
+    is_open = settings.sandbox.confine != "off" and not is_attended
+    return {COMMAND: "", GRAPH: asks or (UNCONFINED if is_open else "")}
+
+
+def obstacle(task: Task, place: Place, settings: Settings, *, is_attended: bool) -> str | None:
+    """Return why a task cannot be worked on with what is configured; ``None`` where it can."""
+    found = hindrances(settings, place.env, is_attended=is_attended)
+    return why_unworkable(task, settings.loop.worker, found)

@@ -1,0 +1,161 @@
+"""Puts together what asks models: their process, the worker, what it is shown, what it may spend.
+
+Nothing here is started before a step needs it, but for :meth:`Modelling.warm`.
+"""
+
+import threading
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack
+from dataclasses import replace
+from types import TracebackType
+from typing import Final
+
+from loopctl.clock import Clock
+from loopctl.context.compaction import BackgroundCompactor
+from loopctl.context.recall import LocalRecall
+from loopctl.domain import Manifest, Task
+from loopctl.engine.work import Tools
+from loopctl.place import Place
+from loopctl.ports import Emit, Worker
+from loopctl.records import RunRecord
+from loopctl.sandbox.desk import ToolDesks
+from loopctl.sandbox.policy import ApprovalPolicy
+from loopctl.sandbox.repository import OwnedRepository
+from loopctl.sandbox.service import ProcessService
+from loopctl.settings import ContextSettings, Settings
+from loopctl.store.caps import RunCaps
+from loopctl.store.history import RunHistory
+from loopctl.store.memories import SqliteMemories
+from loopctl.store.stores import Stores
+from loopctl.tomlsource.sources import Source
+from loopctl.worker.host import GraphWorker
+from loopctl.worker.link import CHILD, ModelProcess
+from loopctl.worker.model.routes import NETWORK_VARIABLES, Routes, routes_of
+from loopctl.worker.names import GRAPH
+from loopctl.worker.oracle import ChildOracle
+from loopctl.worker.variables import child_environment
+
+_USD_CAPS: Final = ("budget.run_usd", "budget.task_usd")
+
+
+class Modelling(AbstractContextManager["Modelling"]):
+    """Everything of one drive that asks a model.
+
+    Args:
+        place: Where.
+        record: The run.
+        settings: Frozen at its start.
+        manifest: As it was when the drive began; the modes of its tasks count.
+        tree: Returns the tree whose files are recalled.
+    """
+
+    def __init__(
+        self,
+        place: Place,
+        record: RunRecord,
+        settings: Settings,
+        stores: Stores,
+        repository: OwnedRepository,
+        *,
+        manifest: Manifest,
+        tree: Callable[[], str],
+        clock: Clock,
+        emit: Emit,
+        cancel: threading.Event,
+    ) -> None:
+        self.routes = routes_of(settings.models, place.env)
+        self._closing = ExitStack()
+        self._replies = stores.replies
+        self._purse = stores.purse(run_caps(place, settings, manifest))
+        process = _process(place, self.routes, clock, cancel)
+        self._closing.callback(process.close)
+        desks = ToolDesks(
+            stores.ledger,
+            clock=clock,
+            emit=emit,
+            policy=ApprovalPolicy(settings.policy.approve, settings.policy.deny),
+            wall_s=settings.budget.wall_s,
+        )
+        self._worker = GraphWorker(process, desks, self._purse, stores.replies, clock=clock)
+        oracle = ChildOracle(
+            process, self._purse, clock=clock, run_id=record.id, is_there=self.routes.is_there
+        )
+        self._compactor = BackgroundCompactor(
+            record.id, oracle, _contexts(settings, manifest.tasks), emit
+        )
+        self._closing.callback(self._compactor.close)
+        memories = SqliteMemories(place.local)
+        self._closing.callback(memories.close)
+        embed = settings.models.embed
+        self._recall = LocalRecall(
+            memories,
+            repository,
+            RunHistory(place.local / "runs", record.id),
+            oracle,
+            tree=tree,
+            emit=emit,
+            embed_model=embed.name if embed is not None else "",
+        )
+
+    @property
+    def workers(self) -> Mapping[str, Worker]:
+        """The workers that ask models, by name."""
+        return {GRAPH: self._worker}
+
+    def equip(self, tools: Tools) -> Tools:
+        """Return what plan loops share, with what steps of models need of it."""
+        return replace(
+            tools,
+            purse=self._purse,
+            replies=self._replies,
+            compactor=self._compactor,
+            recall=self._recall,
+        )
+
+    def warm(self) -> None:
+        """Begin the slow imports of the models' process, while sandboxes are made."""
+        self._worker.warm()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """End the process and what is under way."""
+        self._closing.close()
+
+
+def run_caps(place: Place, settings: Settings, manifest: Manifest) -> RunCaps:
+    """Return what a run may spend, and whether the user himself has capped it in US dollars."""
+    origins = place.loaded.origins
+    is_set = any(origins[name].source is not Source.DEFAULT for name in _USD_CAPS)
+    by_task = any(task.budget.usd is not None for task in manifest.tasks)
+    return RunCaps(
+        usd=settings.budget.run_usd,
+        tokens=settings.budget.run_tokens,
+        has_user_usd_cap=is_set or by_task,
+    )
+
+
+def asks_models(task: Task, settings: Settings) -> bool:
+    """Return whether a task is worked on by asking a model."""
+    return (task.worker or settings.loop.worker) == GRAPH
+
+
+def _process(place: Place, routes: Routes, clock: Clock, cancel: threading.Event) -> ModelProcess:
+    env = child_environment(place.env, routes.variables | frozenset(NETWORK_VARIABLES))
+    secrets = [place.env[name] for name in routes.key_names if name in place.env]
+    return ModelProcess(
+        lambda: ProcessService(CHILD, cwd=place.local, env=env),
+        routes.to_json(),
+        clock=clock,
+        cancel=cancel,
+        secrets=secrets,
+    )
+
+
+def _contexts(settings: Settings, tasks: tuple[Task, ...]) -> Callable[[str], ContextSettings]:
+    modes = {task.id: task.mode or settings.loop.mode for task in tasks}
+    own = {mode: settings.for_mode(mode).context for mode in {*modes.values(), settings.loop.mode}}
+    return lambda task: own[modes.get(task, settings.loop.mode)]  # type: ignore[call-overload]
