@@ -22,6 +22,7 @@ from loopctl.sandbox.desk import ToolDesks
 from loopctl.sandbox.policy import ApprovalPolicy
 from loopctl.sandbox.repository import OwnedRepository
 from loopctl.sandbox.service import ProcessService
+from loopctl.sandbox.tools.catalogue import WORK_TOOLS
 from loopctl.settings import ContextSettings, Settings
 from loopctl.store.caps import RunCaps
 from loopctl.store.history import RunHistory
@@ -73,7 +74,7 @@ class Modelling(AbstractContextManager["Modelling"]):
             stores.ledger,
             clock=clock,
             emit=emit,
-            policy=ApprovalPolicy(settings.policy.approve, settings.policy.deny),
+            policy=ApprovalPolicy(settings.policy.approve, settings.policy.deny, work=WORK_TOOLS),
             wall_s=settings.budget.wall_s,
         )
         self._worker = GraphWorker(process, desks, self._purse, stores.replies, clock=clock)

@@ -287,6 +287,7 @@ def test_index_that_is_damaged_is_made_again(bench: Open, checkout: Any, where: 
             content[:] = path.read_bytes()
     path.write_bytes(content)
     later = bench()
+    assert later.index.versions() == {}
     assert later.sources("cart")[0] == "shop/cart.py"
     assert later.notices == []
     later.index.close()

@@ -38,6 +38,10 @@ SAMPLES = [
     '{"type":"call_replayed","task":"T1","candidate":"a","iteration":1,"ordinal":0,"tool":"t","key":"k","source":"probe"}',
     '{"type":"gate_finished","task":"T1","candidate":"main","head":"h","tree":"t","checks":[]}',
     '{"type":"candidate_ended","task":"T1","name":"a","verdict":"pass","ref":"refs/loop/x"}',
+    (
+        '{"type":"context_compacted","task":"T1","session":"s","first":1,"last":3,'
+        '"in_line":false,"is_fallback":false}'
+    ),
     '{"type":"fork_resolved","task":"T1","winner":null,"reason":"none passed"}',
     '{"type":"task_landed","task":"T1","commit":"c","tree":"t","branch":"i","key":"k","files":1}',
     '{"type":"decision_raised","task":"T1","id":"T1.1","kind":"scope","question":"far?"}',
