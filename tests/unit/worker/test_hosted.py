@@ -87,7 +87,8 @@ def test_a_replay_is_silent_whether_or_not_it_tells_of_usage_again(
 ) -> None:
     assert told(step, *FIRST) == list(FIRST)
     step.again()
-    assert told(step, *repeated, TurnTaken("new")) == [TurnTaken("new")]
+    new = (UsageReported(USAGE), TurnTaken("new"))
+    assert told(step, *repeated, *new) == list(new)
 
 
 @pytest.mark.parametrize("ask", [Reserve(CLAIM), call(1), KeepReply(1, "r")])
