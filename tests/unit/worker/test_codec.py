@@ -53,7 +53,8 @@ def values(kind: Any) -> st.SearchStrategy[Any]:
     assert dataclasses.is_dataclass(kind), kind
     hints = get_type_hints(kind)
     fields = {field.name: hints[field.name] for field in dataclasses.fields(kind)}
-    return st.builds(kind, **{name: values(hint) for name, hint in fields.items()})
+    made: Any = kind
+    return st.builds(made, **{name: values(hint) for name, hint in fields.items()})
 
 
 def named(kind: type) -> str:
