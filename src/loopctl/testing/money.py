@@ -21,7 +21,7 @@ class MemoryPurse:
         costs: By reservation: the claim, and what it costs so far.
     """
 
-    caps: RunCaps = RunCaps()
+    caps: RunCaps = field(default_factory=RunCaps)
     claims: list[Claim] = field(default_factory=list)
     costs: dict[int, tuple[Claim, Usage]] = field(default_factory=dict)
     settled: set[int] = field(default_factory=set)
