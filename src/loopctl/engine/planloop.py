@@ -137,7 +137,7 @@ class PlanLoop:
                 return step
             text = f"step {self._iteration} ({self._candidate}) was cut short: {step.said}"
             self._tools.emit(Noticed(task=self._work.task.id, text=text))
-            rescued = self._trees.put_back()
+            rescued = self._trees.undo()
             self._faults += 1
             if not rescued.is_complete:
                 said = f"{step.said.rstrip('.')}; its files are left in {rescued.folder}"

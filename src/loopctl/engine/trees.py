@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from loopctl.engine import suspension
+from loopctl.engine import naming, suspension
 from loopctl.engine.pursuit import Step
 from loopctl.engine.recovery import rescue_notice
 from loopctl.engine.work import Tools, Work
@@ -59,25 +59,55 @@ class Trees:
         self._tools.repository.keep(self._work.ref, self.tree, self._sandbox.base, message)
         self._kept = self.tree
 
-    def put_back(self) -> Rescued:
+    def undo(self) -> Rescued:
         """Make the files those before the step again, once they are saved as they are.
 
-        Where not all of them can be saved they are left alone.
+        What the step has changed is kept under a ref of its own, ignored files stay. Where not
+        all files can be saved they are left alone.
         """
+        try:
+            tree = self._sandbox.snapshot()
+        except SandboxError:
+            return self._put_back()
+        if tree == self.tree:
+            return Rescued()
+        rescued = Rescued(self._free_ref())
+        message = f"{self._work.task.id}: a step that was cut short"
+        self._tools.repository.keep(rescued.ref, tree, self._sandbox.base, message)
+        self._tell(rescued)
+        self._sandbox.restore(self.tree)
+        return rescued
+
+    def _put_back(self) -> Rescued:
+        """Do the same with files in a state that git must not touch; the worktree is made anew."""
         rescued = self._sandbox.rescue()
-        notice = rescue_notice(rescued, self._work.task.id)
-        if notice is not None:
-            self._tools.emit(notice)
+        self._tell(rescued)
         if rescued.is_complete:
             self._sandbox.restore(self.tree)
         return rescued
+
+    def _tell(self, rescued: Rescued) -> None:
+        notice = rescue_notice(rescued, self._work.task.id)
+        if notice is not None:
+            self._tools.emit(notice)
+
+    def _free_ref(self) -> str:
+        """Return a ref for the files of a cut step under which nothing is kept yet."""
+        session = self._work.session
+        first = ref = naming.rescue_ref(session.run_id, session.task, session.candidate)
+        kept = self._tools.repository.kept(first)
+        number = 1
+        while ref in kept:
+            number += 1
+            ref = f"{first}-{number}"
+        return ref
 
     def _unkept(self, step: Step, fault: SandboxError) -> Step:
         """Return the step as one that did not close its todo, its files rescued."""
         cause = "; ".join(str(fault).splitlines())
         self._tools.emit(Noticed(task=self._work.task.id, text=f"a step was not kept: {cause}"))
         step = replace(step, interrupt=suspension.restarting(step.interrupt))
-        rescued = self.put_back()
+        rescued = self._put_back()
         if not rescued.is_complete:
             said = f"{fault}; its files are left in {rescued.folder}"
             return replace(step, said=said, closed=None, is_environment=True)

@@ -1,6 +1,7 @@
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import timedelta
+from typing import Any
 
 import pytest
 
@@ -40,7 +41,11 @@ class MemoryCalls:
 
 @dataclass
 class Bench:
-    """An engine on doubles: one task, a scripted worker, a scripted gate."""
+    """An engine on doubles: one task, a scripted worker, a scripted gate.
+
+    Attributes:
+        more: What else the plan loops share.
+    """
 
     gate: ScriptedGate
     repository: MemoryRepository
@@ -50,6 +55,7 @@ class Bench:
     brain: MemoryBrain
     settings: Settings
     calls: MemoryCalls
+    more: dict[str, Any] = field(default_factory=dict)
 
     def tools(self) -> Tools:
         return Tools(
@@ -61,6 +67,7 @@ class Bench:
             clock=self.clock,
             emit=self.log.emit,
             describe=lambda result: f"gate: {result.checks[-1].reason}",
+            **self.more,
         )
 
     def context(self, worker: ScriptedWorker) -> RunContext:

@@ -5,17 +5,34 @@ from typing import Any
 
 import pytest
 
-from loopctl.domain import DecisionDraft, DecisionKind, Sha, TaskStatus
+from loopctl.domain import (
+    GOAL,
+    DecisionDraft,
+    DecisionKind,
+    RunStatus,
+    Scope,
+    Sha,
+    TaskStatus,
+    Usage,
+)
 from loopctl.engine.board import Board
 from loopctl.engine.driver import Driver
 from loopctl.engine.landing import Landing
+from loopctl.engine.run import Beginning, Run
+from loopctl.engine.taskrun import RunContext
 from loopctl.errors import CancelledError, SandboxError
+from loopctl.events import RunEnded
 from loopctl.manifest.frontier import Frontier
 from loopctl.manifest.toml import TomlManifest
-from loopctl.steps import Deferred, OutputTail, StepEvent, TodoDone
+from loopctl.moneyports import Cap, Claim
+from loopctl.records import RunRecord
+from loopctl.report.fold import summarize
+from loopctl.report.summary import to_document
+from loopctl.steps import BudgetRefused, Deferred, OutputTail, StepEvent, TodoDone
 from loopctl.store.database import open_database
 from loopctl.store.decisions import SqliteDecisions
-from loopctl.testing import ScriptedStep, ScriptedWorker
+from loopctl.store.runs import SqliteRuns
+from loopctl.testing import MemoryPurse, ScriptedStep, ScriptedWorker
 from loopctl.verdict import Blame, Check, CheckResult, Verdict
 
 DONE: tuple[StepEvent, ...] = (OutputTail(0, "ok"), TodoDone("did it"))
@@ -56,13 +73,28 @@ class Rig:
         bench.gate.passing = frozenset({"good"})
         self.database = open_database(folder / "loop.db")
         self.decisions = SqliteDecisions(self.database)
-        with self.database.write() as connection:
-            connection.execute(
-                "INSERT INTO runs VALUES ('r1', 'running', '', 'c1', 'b', '', NULL, '{}', NULL,"
-                " 0, '{}', '')"
-            )
+        self.record = RunRecord(
+            id="r1",
+            status=RunStatus.RUNNING,
+            goal="the goal",
+            base=Sha("c1"),
+            branch="b",
+            started="2026-01-02T03:04:05.000Z",
+            scope=Scope(),
+            settings_json="{}",
+            settings_hash="h",
+        )
+        self.runs = SqliteRuns(self.database)
+        self.runs.create_run(self.record)
 
     def drive(self, worker: ScriptedWorker, workable: Any = lambda _task: None) -> Driver:
+        driver = self.parts(worker, workable)[-1]
+        driver.drive()
+        return driver
+
+    def parts(
+        self, worker: ScriptedWorker, workable: Any = lambda _task: None
+    ) -> tuple[RunContext, Board, Landing, Driver]:
         manifest = self.file.load()
         context = self.bench.context(worker)
         board = Board(self.file, manifest, self.bench.log.emit)
@@ -77,8 +109,19 @@ class Rig:
             cancel=self.cancel,
             report_fault=self.report,
         )
-        driver.drive()
-        return driver
+        return context, board, landing, driver
+
+    def run(self, worker: ScriptedWorker) -> RunEnded:
+        """Drive a whole run of this manifest to its end."""
+        run = Run(
+            self.record,
+            *self.parts(worker),
+            runs=self.runs,
+            decisions=self.decisions,
+            cancel=self.cancel,
+        )
+        tasks = tuple((task.id, task.title) for task in self.file.load().tasks)
+        return run.drive(Beginning(None, tasks, Scope()), lambda: None)
 
     def report(self, fault: BaseException) -> str:
         self.faults.append(fault)
@@ -342,3 +385,120 @@ def test_lost_race_for_the_head_costs_no_step(rig: Any, bench: Any) -> None:
     )
     driver.drive()
     assert one.statuses() == {"A": TaskStatus.DONE}
+
+
+REFUSED = (BudgetRefused(Cap.RUN_USD, "a call would pass budget.run_usd"),)
+
+
+def test_spent_run_begins_no_further_task_and_gives_back_what_it_had_begun(
+    rig: Any, bench: Any
+) -> None:
+    worker = ByTask(B=REFUSED)
+    one = rig(manifest("A", "B", "C", "D B"))
+    ended = one.run(worker)
+    assert worker.order == ["A", "B"]
+    assert (ended.status, ended.exit_code) == (RunStatus.BUDGET_EXHAUSTED, 5)
+    assert one.statuses() == {
+        "A": TaskStatus.DONE,
+        "B": TaskStatus.TODO,
+        "C": TaskStatus.TODO,
+        "D": TaskStatus.TODO,
+    }
+    spent = "the run's budget is spent; a new run begins with its own"
+    waits = [(wait.task, wait.reason) for wait in ended.waits]
+    assert waits == [("B", spent), ("C", spent), ("D", "waits for B (todo)")]
+    assert one.decisions.decisions() == ()
+    [stopped] = [event for event in bench.of("task_stopped") if event.task == "B"]
+    assert (stopped.axis, stopped.reason) == ("budget", "run_usd")
+    assert one.runs.run("r1").status is RunStatus.BUDGET_EXHAUSTED
+
+
+def test_tasks_that_run_when_the_money_ends_stop_at_their_next_step_with_their_checkpoints(
+    rig: Any, bench: Any
+) -> None:
+    met = threading.Barrier(2, timeout=20)
+    refused = threading.Event()
+
+    def refuse(_request: Any) -> Any:
+        met.wait()
+        return REFUSED
+
+    def slow(_request: Any) -> Any:
+        met.wait()
+        assert refused.wait(20)
+        return RED
+
+    def emit(event: Any) -> Any:
+        if event.type == "noticed" and "budget is spent" in event.text:
+            refused.set()
+        return append(event)
+
+    append = bench.log.append
+    bench.log.append = emit
+    loop = bench.settings.loop.model_copy(update={"jobs": 2})
+    bench.settings = bench.settings.model_copy(update={"loop": loop})
+    one = rig(manifest("A", "B"))
+    ended = one.run(ByTask(A=refuse, B=slow))
+    assert ended.status is RunStatus.BUDGET_EXHAUSTED
+    assert set(one.statuses().values()) == {TaskStatus.TODO}
+    saved = {session: iteration for session, iteration, _ in bench.sessions.saved}
+    assert saved == {"r1/A/main": 1, "r1/B/main": 1}
+
+
+def test_run_that_does_all_it_was_asked_is_complete_on_its_last_dollar(
+    rig: Any, bench: Any
+) -> None:
+    one = rig(manifest("A"))
+    text = one.path.read_text()
+    one.path.write_text(text + 'options = [{ name = "a" }, { name = "b" }]\n')
+
+    class OneOfTwo(ScriptedWorker):
+        def execute_step(self, request: Any, sandbox: Any) -> Any:
+            is_good = request.option.name == "a"
+            self.steps = [ScriptedStep("good" if is_good else None, DONE if is_good else REFUSED)]
+            yield from super().execute_step(request, sandbox)
+
+    boxes = bench.settings.sandbox.model_copy(update={"beam_width": 1})
+    bench.settings = bench.settings.model_copy(update={"sandbox": boxes})
+    assert one.run(OneOfTwo([])).status is RunStatus.COMPLETE
+
+
+def test_money_of_tasks_and_of_the_run_itself_is_in_the_document_of_the_run(
+    rig: Any, bench: Any
+) -> None:
+    purse = bench.more["purse"] = MemoryPurse()
+
+    def pay(task: str, purpose: str, tokens: int, usd: float) -> None:
+        taken = purse.reserve(Claim("r1", task, purpose, "m", tokens, usd))
+        purse.settle(taken.id, Usage(tokens - 1, 1, usd))
+
+    def paying(request: Any) -> Any:
+        pay(request.task.id, "step", 100, 0.5)
+        pay(request.task.id, "summary", 10, 0.25)
+        return DONE if request.task.id == "A" else (Deferred(DRAFT),)
+
+    pay(GOAL, "judge", 7, 0.125)
+    one = rig(manifest("A", "B", "C"))
+    one.run(ByTask(A=paying, B=paying, C=SandboxError("gone")))
+    purse.reserve(Claim("r1", "C", "step", "m", 1, 9.0))
+    found = to_document(summarize(bench.log.events))
+    usage = {entry["id"]: entry["usage"] for entry in found["tasks"]}
+    whole = {"prompt_tokens": 108, "completion_tokens": 2, "usd": 0.75}
+    none = {"prompt_tokens": 0, "completion_tokens": 0, "usd": 0.0}
+    assert usage == {"A": whole, "B": whole, "C": none}
+    assert found["usage"] == {"prompt_tokens": 222, "completion_tokens": 5, "usd": 1.625}
+
+
+def test_money_of_a_task_that_broke_or_was_given_back_is_told_too(rig: Any, bench: Any) -> None:
+    purse = bench.more["purse"] = MemoryPurse()
+    for task in ("A", "B"):
+        purse.reserve(Claim("r1", task, "step", "m", 5, 0.5))
+    one = rig(manifest("A", "B"))
+
+    def stop(_request: Any) -> Any:
+        one.cancel.set()
+        raise CancelledError("stop")
+
+    one.run(ByTask(A=SandboxError("gone"), B=stop))
+    told = {event.task: event.usage for event in bench.of("money_spent")}
+    assert told == {"A": Usage(5, 0, 0.5), "B": Usage(5, 0, 0.5)}
