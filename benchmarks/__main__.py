@@ -2,7 +2,8 @@
 
 Each such module has ``NAME``, what is measured; ``LIMIT``, the largest ratio allowed; and
 ``run()``, which returns ``"ratio"`` and the raw figures in seconds by name. Ends with 1 when one
-is over its limit. Module names on the command line choose among them.
+is over its limit. Module names on the command line choose among them; one with
+``ONLY_WHEN_NAMED`` runs in no other way.
 """
 
 import importlib
@@ -21,7 +22,11 @@ def measured(wanted: list[str]) -> list[ModuleType]:
         sys.exit(f"no benchmark named {', '.join(unknown)}; there are {', '.join(names)}")
     chosen = [name for name in names if not name.startswith("_") and (not wanted or name in wanted)]
     modules = [importlib.import_module(f"benchmarks.{name}") for name in chosen]
-    return [module for module in modules if hasattr(module, "run")]
+    return [
+        module
+        for module in modules
+        if hasattr(module, "run") and (wanted or not getattr(module, "ONLY_WHEN_NAMED", False))
+    ]
 
 
 def main(wanted: list[str]) -> int:

@@ -9,9 +9,12 @@ a person has to approve.
 """
 
 import contextlib
+import ctypes
+import importlib
 import itertools
 import json
 import os
+import pkgutil
 import signal
 import sys
 import threading
@@ -19,10 +22,10 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
-from loopctl import assembly, launch
+import loopctl
+from loopctl import assembly
 from loopctl.__main__ import main
 from loopctl.calls import Action, Effect, Outcome, Ruling, ToolCall, ToolResult
-from loopctl.cli.commands import answer, resume, run
 from loopctl.clock import SystemClock
 from loopctl.engine.questions import HAPPENED
 from loopctl.ports import Sandbox
@@ -40,8 +43,8 @@ from loopctl.store.stores import Stores
 from loopctl.testing import MemoryEventLog
 from loopctl.worker.command import CommandWorker
 
-LOADED: Final = (answer, launch, resume, run)
-"""What a command would import when it is called."""
+NOT_OURS: Final = ("loopctl.demo.project", "loopctl.judges.plugins")
+"""What no command imports."""
 
 MARK: Final = "/nonexistent/thread"
 """Below it every thread fails to make a folder of its own number: how a trace tells them apart."""
@@ -188,7 +191,7 @@ BURNT: Final[Mapping[str, Callable[[int], object]]] = {
     "pwrite64": lambda file: os.pwrite(file, b"x", 0),
     "rename": lambda _: os.rename(NOWHERE, NOWHERE),  # noqa: PTH104 - exactly this call
     "unlink": lambda _: os.unlink(NOWHERE),  # noqa: PTH108
-    "unlinkat": lambda file: os.unlink("a", dir_fd=file),
+    "unlinkat": lambda file: os.unlink("a", dir_fd=file),  # noqa: PTH108
     "rmdir": lambda _: os.rmdir(NOWHERE),  # noqa: PTH106
     "mkdir": lambda _: os.mkdir(f"{NOWHERE}/a"),  # noqa: PTH102
     "link": lambda _: os.link(NOWHERE, NOWHERE),
@@ -212,9 +215,13 @@ def loop(words: list[str]) -> None:
 def zygote() -> None:
     """Start a ``loop`` for each line; say its pid, then its exit code.
 
-    A line is ``{"words": …, "env": …, "said": FILE, "go": FILE or ""}``. The process waits, where
-    ``go`` is a pipe, until somebody has opened and closed it: by then it is traced.
+    A line is ``{"words": …, "env": …, "said": FILE, "go": FILE or ""}``; stderr goes to ``said``.
+    Where ``go`` is a pipe the process waits until somebody has opened and closed it: by then it
+    is traced.
     """
+    for name in pkgutil.walk_packages(loopctl.__path__, "loopctl."):
+        if not name.name.startswith(NOT_OURS):
+            importlib.import_module(name.name)
     for line in sys.stdin:
         wanted = json.loads(line)
         child = os.fork()
@@ -236,8 +243,7 @@ def become(wanted: dict[str, Any]) -> None:
     os.close(nothing)
     os.close(said)
     if wanted["go"]:
-        import ctypes
-
+        # Where only parents may trace their children, this one lets anybody.
         ctypes.CDLL(None).prctl(PR_SET_PTRACER, ctypes.c_ulong(-1), 0, 0, 0)
         Path(wanted["go"]).read_bytes()
     if "CHAOS_BURN" in wanted["env"]:
