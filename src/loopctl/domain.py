@@ -25,6 +25,10 @@ REJECTED: Final = "reject"
 """The answer that leaves a task as it is; a call that waits for approval is refused by it."""
 
 
+TIMED_OUT: Final = "timeout"
+"""Stands for the answer of somebody who was asked about a call and gave none in time."""
+
+
 class TaskStatus(StrEnum):
     """What the manifest says of a task; only the harness moves it (``engine/transitions.py``)."""
 

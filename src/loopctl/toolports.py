@@ -101,7 +101,8 @@ class Consent(Protocol):
         Blocks; any thread may call it.
 
         Returns:
-            ``None`` when nobody is there, or the time is up: the question stands.
+            ``domain.TIMED_OUT`` when the time is up; ``None`` when nobody is there, or leaves it
+            for later: the question stands.
 
         Raises:
             CancelledError: The run was asked to stop.

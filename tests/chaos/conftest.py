@@ -73,7 +73,7 @@ FROM calls c JOIN sessions s ON s.id = c.session_id ORDER BY 1, 2, 3
 SESSIONS = f"""
 SELECT s.task, s.candidate, max(c.loop_iteration < {INTERRUPT_FLAG})
 FROM sessions s LEFT JOIN checkpoints c ON c.session_id = s.id GROUP BY s.id ORDER BY 1, 2
-"""
+"""  # noqa: S608 - a number of ours
 APPROVALS = """
 SELECT d.task, a.ordinal, a.tool, a.used IS NULL FROM approvals a JOIN decisions d
 ON d.id = a.decision_id WHERE d.kind = 'approval'

@@ -12,7 +12,7 @@ from loopctl.cli.answers import consent_word
 from loopctl.cli.asking import described, meant
 from loopctl.cli.output import write
 from loopctl.clock import Clock, SystemClock
-from loopctl.domain import DecisionDraft, DecisionKind
+from loopctl.domain import TIMED_OUT, DecisionDraft, DecisionKind
 from loopctl.errors import CancelledError
 
 _TICK_S: Final = 0.2
@@ -53,7 +53,8 @@ class TerminalConsent:
         """Return the answer; ``approve`` or ``reject`` where it is about an approval.
 
         Returns:
-            ``None`` for an empty line, at the end of input, and when the time is up.
+            ``domain.TIMED_OUT`` when the time is up; ``None`` for an empty line, and at the end
+            of input.
 
         Raises:
             CancelledError: The run was asked to stop.
@@ -62,7 +63,7 @@ class TerminalConsent:
         # Whoever waits for a turn keeps an eye on the time and on the run as well.
         while not self._turn.acquire(timeout=_TICK_S):
             if self._left(deadline) <= 0:
-                return None
+                return TIMED_OUT
         try:
             with self._quiet():
                 return self._ask(draft, deadline)
@@ -81,6 +82,9 @@ class TerminalConsent:
             text = meant(line.strip(), draft) if line is not None else ""
             if not text:
                 why = "\nno answer" if line is None else "left for later"
+                if line is None and self._left(deadline) <= 0:
+                    write(self._stream, "\nno answer in time\n")
+                    return TIMED_OUT
                 write(self._stream, f"{why}: it is asked again at the end of the run\n")
                 return None
             if draft.kind is not DecisionKind.APPROVAL:

@@ -14,7 +14,7 @@ from loopctl.engine.work import Tools, Work, todo_text
 from loopctl.past import Past
 from loopctl.plan import Plan, Todo
 from loopctl.ports import Sandbox, Worker
-from loopctl.steps import REPLIES_MAX, StepRequest
+from loopctl.steps import REPLIES_MAX, Resume, StepRequest
 
 PLANNING: Final = "Break the task down into an ordered list of todos."
 """The sub-goal of a planning step."""
@@ -99,6 +99,10 @@ class Issuer:
     def over(self, iteration: int, step: Step) -> None:
         """A step is over, and to be remembered."""
         self.past = remembered(self.past, iteration, step.turn)
+
+    def take_up(self, resume: Resume) -> None:
+        """Let the next step that is issued be the one that was interrupted."""
+        self._resume = resume
 
     def saved(self) -> None:
         """The iteration has its checkpoint: the next one counts from the beginning."""

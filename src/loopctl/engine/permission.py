@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from loopctl.clock import Clock, stamp
-from loopctl.domain import Decision, DecisionDraft, Limits, Task
+from loopctl.domain import TIMED_OUT, Decision, DecisionDraft, Limits, Task
 from loopctl.engine import consent
 from loopctl.events import DecisionAnswered, DecisionRaised
 from loopctl.ports import Emit
@@ -60,7 +60,7 @@ class Permission:
         if self._person is None:
             return None
         answer = self._person.ask(draft, self._timeout_s)
-        if answer is None:
+        if answer is None or (answer == TIMED_OUT and not draft.call_key):
             return None
         raised = self._decisions.raise_decision(self._run_id, task.id, draft)
         self._emit(

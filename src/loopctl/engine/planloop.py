@@ -10,7 +10,7 @@ Source: the loop's low-level design §5.1.
 from dataclasses import replace
 from typing import Final
 
-from loopctl.domain import Axis, DecisionDraft, StopReason, Usage
+from loopctl.domain import APPROVED, Axis, DecisionDraft, StopReason, Usage
 from loopctl.engine import questions, replan, suspension
 from loopctl.engine.issuing import Issuer
 from loopctl.engine.judging import Judging
@@ -78,14 +78,27 @@ class PlanLoop:
         while ended is None:
             stop = stop_reason(self._plan, self._tools.stall, gate_passed=False)
             stop = stop or self._tools.run_budget.stop
-            if stop is None:
-                self._heed_pause()
-            ended = self._end(stop) if stop is not None else self._step()
+            if stop is not None:
+                return self._end(stop)
+            self._heed_pause()
+            ended = self._withheld() or self._step()
         return ended
 
     def _heed_pause(self) -> None:
         if self._tools.is_paused():
             raise CancelledError("the run was asked to pause")
+
+    def _withheld(self) -> Ended | None:
+        """Return the end where the next step needs consent that nobody gives now."""
+        task, permission = self._work.task, self._tools.permission
+        draft = permission.needed(task) if permission is not None else None
+        if permission is None or draft is None:
+            return None
+        decision = permission.ask(task, draft)
+        if decision is not None and decision.answer == APPROVED:
+            return None
+        drafts = (draft,) if decision is None else ()
+        return self._end(StopReason(Axis.DEFER, draft.kind), drafts)
 
     def _begin(self) -> Ended | None:
         """Announce a new plan; gate a resumed one with nothing open, since now it may pass."""
@@ -103,6 +116,7 @@ class PlanLoop:
             ended = self._make_plan(watch)
             if ended is not None:
                 self._save()
+            if ended is not None or not self._plan.todos:
                 return ended
         todo = self._plan.active
         with watch.own():
@@ -223,8 +237,8 @@ class PlanLoop:
         )
         self._tell.step_started(self._iteration, text)
 
-    def _suspend(self, step: Step, ms: int) -> Ended:
-        """Put a step by that waits for a person: it has not come to its end, and is no loop yet."""
+    def _suspend(self, step: Step, ms: int) -> Ended | None:
+        """Put a step by that waits for a person; where somebody decides now, it goes on next."""
         before = self._checkpoint()
         step, _ = self._trees.keep(step, self._iteration)
         self._plan = spent(self._plan, step.usage, ms=ms)
@@ -236,8 +250,15 @@ class PlanLoop:
             after=replace(before, plan=self._plan, tree=self._trees.tree),
         )
         self._tools.sessions.save_interrupt(session_id, self._iteration, saved)
-        self._is_unfinished = True
         draft = suspension.question(self._work.task, saved)
+        permission = self._tools.permission
+        if permission is not None and saved.blob and not step.drafts:
+            decision = permission.ask(self._work.task, draft)
+            if decision is not None:
+                issuer.take_up(suspension.resume(saved, decision, self._tools.calls))
+                self._iteration -= 1
+                return None
+        self._is_unfinished = True
         return self._end(StopReason(Axis.DEFER, draft.kind), (draft, *step.drafts))
 
     def _reflect(self, step: Step, watch: Stopwatch, *, changed: bool) -> Ended | None:

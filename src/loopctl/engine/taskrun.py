@@ -20,7 +20,7 @@ from loopctl.domain import (
     StopReason,
     Task,
 )
-from loopctl.engine import forks, naming, questions, suspension
+from loopctl.engine import consent, forks, naming, questions, suspension
 from loopctl.engine.planloop import PlanLoop
 from loopctl.engine.progress import StallLimits
 from loopctl.engine.recovery import rescue_notice
@@ -261,7 +261,7 @@ class TaskRun:
 
     def _answer(self, option: Option | None) -> str | None:
         """Return the newest answer to what this candidate has asked."""
-        answers = self._start.answers
+        answers = tuple(one for one in self._start.answers if not consent.is_consent(one))
         if option is not None:
             answers = tuple(one for one in answers if forks.is_asked_by(one, option.name))
         return answers[-1].answer if answers else None

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Iterable
 from typing import Final, assert_never
 
-from loopctl.domain import APPROVED, REJECTED, Axis, DecisionKind
+from loopctl.domain import APPROVED, REJECTED, TIMED_OUT, Axis, DecisionKind
 from loopctl.events import (
     AnyEvent,
     AssumptionRecorded,
@@ -55,7 +55,7 @@ OUTCOMES: Final = ("approved", "rejected", "timeout")
 BUCKETS_S: Final = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5)
 """Upper bounds; the envelope of a step's overhead is 0.5 s at p95."""
 
-_ANSWERS: Final = {APPROVED: "approved", REJECTED: "rejected", "timeout": "timeout"}
+_ANSWERS: Final = {APPROVED: "approved", REJECTED: "rejected", TIMED_OUT: "timeout"}
 
 _Candidate = tuple[str | None, str]
 """Task and candidate."""

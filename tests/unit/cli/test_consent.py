@@ -8,7 +8,7 @@ from typing import TextIO
 import pytest
 
 from loopctl.cli.consent import TerminalConsent
-from loopctl.domain import APPROVED, REJECTED, DecisionDraft, DecisionKind
+from loopctl.domain import APPROVED, REJECTED, TIMED_OUT, DecisionDraft, DecisionKind
 from loopctl.errors import CancelledError
 from loopctl.testing import StillClock
 
@@ -112,8 +112,8 @@ def test_question_shows_why_and_how_to_answer_without_control_codes(pipe: Typist
 def test_time_that_is_up_is_no_answer(pipe: Typist) -> None:
     screen = io.StringIO()
     asked = TerminalConsent(pipe.stdin, screen, clock=HurriedClock())
-    assert asked.ask(DRAFT, 150) is None
-    assert "no answer" in screen.getvalue()
+    assert asked.ask(DRAFT, 150) == TIMED_OUT
+    assert "no answer in time" in screen.getvalue()
 
 
 def test_end_of_input_is_remembered(pipe: Typist) -> None:
