@@ -146,6 +146,23 @@ class ToolSpec:
     parameters: Mapping[str, Any]
 
 
+@dataclass(frozen=True, slots=True)
+class Annotations:
+    """What a tool's maker claims of it: hints for the policy, and no more than claims.
+
+    What is not claimed counts as the worst: such a tool writes, destroys, and is not to be repeated.
+
+    Attributes:
+        read_only: It changes nothing.
+        destructive: It may change or remove what is there, and not only add.
+        idempotent: A second equal call changes nothing more.
+    """
+
+    read_only: bool = False
+    destructive: bool = True
+    idempotent: bool = False
+
+
 # --- what a reservation finds ------------------------------------------------------------------
 
 
