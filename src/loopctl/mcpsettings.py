@@ -103,7 +103,7 @@ class McpServerSettings(Section):
     @model_validator(mode="after")
     def _keeps_its_keys(self) -> Self:
         parts = urlsplit(self.url or "")
-        if self.headers_env and parts.scheme == "http" and not _is_loopback(parts.hostname or ""):
+        if self.headers_env and parts.scheme == "http" and not is_loopback(parts.hostname or ""):
             raise ValueError("it would send its headers_env unencrypted; use https://")
         return self
 
@@ -113,7 +113,8 @@ class McpServerSettings(Section):
         return any(_paths(word) for word in (self.command or ())[1:])
 
 
-def _is_loopback(host: str) -> bool:
+def is_loopback(host: str) -> bool:
+    """Return whether a host, by its name or address, is this machine itself."""
     if host == "localhost":
         return True
     try:
