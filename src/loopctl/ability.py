@@ -34,3 +34,8 @@ def obstacle(task: Task, place: Place, settings: Settings, *, is_attended: bool)
     """Return why a task cannot be worked on with what is configured; ``None`` where it can."""
     found = hindrances(settings, place.env, is_attended=is_attended)
     return why_unworkable(task, settings.loop.worker, found)
+
+
+def asks_models(task: Task, settings: Settings) -> bool:
+    """Return whether a task is worked on by asking a model."""
+    return (task.worker or settings.loop.worker) == GRAPH

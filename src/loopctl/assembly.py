@@ -10,10 +10,10 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from types import TracebackType
 
-from loopctl.ability import obstacle
+from loopctl.ability import asks_models, obstacle
 from loopctl.clock import Clock, SystemClock
 from loopctl.context.brain import LocalBrain
-from loopctl.domain import Goal, Manifest, Scope, Sha, TaskId
+from loopctl.domain import Goal, Manifest, Scope, Sha, Task, TaskId
 from loopctl.engine.board import Board
 from loopctl.engine.driver import Driver
 from loopctl.engine.landing import Landing
@@ -26,7 +26,6 @@ from loopctl.events import AnyEvent, Noticed
 from loopctl.judges.evidence import observation
 from loopctl.judges.gate import code_gate
 from loopctl.manifest.frontier import Frontier
-from loopctl.modelling import Modelling, asks_models
 from loopctl.place import Place
 from loopctl.ports import Worker
 from loopctl.records import RunRecord
@@ -146,25 +145,31 @@ class Drive(AbstractContextManager["Drive"]):
                 person=person,
             ),
         )
-        models = self._closing.enter_context(
-            Modelling(
-                place,
-                record,
-                settings,
-                stores,
-                repository,
-                manifest=manifest,
-                tree=lambda: repository.tree_of(landing.head),
-                clock=clock,
-                emit=self.log.append,
-                cancel=cancel,
+        workers: dict[str, Worker] = {COMMAND: CommandWorker()}
+        if any(asks_models(task, settings) for task in manifest.tasks):
+            # Loading what speaks to models takes as long as a small task.
+            from loopctl.modelling import Modelling  # noqa: PLC0415
+
+            models = self._closing.enter_context(
+                Modelling(
+                    place,
+                    record,
+                    settings,
+                    stores,
+                    repository,
+                    manifest=manifest,
+                    tree=lambda: repository.tree_of(landing.head),
+                    clock=clock,
+                    emit=self.log.append,
+                    cancel=cancel,
+                )
             )
-        )
-        tools = models.equip(tools)
-        if any(asks_models(task, settings) for task in _frontier(manifest, scope, None).ready()):
-            models.warm()
+            tools = models.equip(tools)
+            workers.update(models.workers)
+            ready = _frontier(manifest, scope, None).ready()
+            if any(asks_models(task, settings) for task in ready):
+                models.warm()
         goal = Goal(text=record.goal, done_when=manifest.goal.done_when)
-        workers: Mapping[str, Worker] = {COMMAND: CommandWorker(), **models.workers}
         context = RunContext(record.id, goal, settings, tools, workers)
         board = Board(place.file, manifest, self.log.append)
         landing = Landing(tools, record.id, record.branch, start, repository.integration())
@@ -174,7 +179,10 @@ class Drive(AbstractContextManager["Drive"]):
             landing,
             stores.decisions,
             make_frontier=lambda now: _frontier(now, scope, record.verify_cmd),
-            workable=lambda task: obstacle(task, place, settings, is_attended=person is not None),
+            workable=lambda task: (
+                obstacle(task, place, settings, is_attended=person is not None)
+                or _came_late(task, settings, workers)
+            ),
             cancel=cancel,
             report_fault=report_fault,
         )
@@ -197,6 +205,13 @@ class Drive(AbstractContextManager["Drive"]):
     ) -> None:
         """Close the event log."""
         self._closing.close()
+
+
+def _came_late(task: Task, settings: Settings, workers: Mapping[str, Worker]) -> str | None:
+    name = task.worker or settings.loop.worker
+    if name in workers:
+        return None
+    return f"needs the worker {name}, which no task needed when the run began; run it again"
 
 
 def _frontier(manifest: Manifest, scope: Scope | None, verify_cmd: str | None) -> Frontier:

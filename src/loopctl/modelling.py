@@ -139,11 +139,6 @@ def run_caps(place: Place, settings: Settings, manifest: Manifest) -> RunCaps:
     )
 
 
-def asks_models(task: Task, settings: Settings) -> bool:
-    """Return whether a task is worked on by asking a model."""
-    return (task.worker or settings.loop.worker) == GRAPH
-
-
 def _process(place: Place, routes: Routes, clock: Clock, cancel: threading.Event) -> ModelProcess:
     env = child_environment(place.env, routes.variables | frozenset(NETWORK_VARIABLES))
     secrets = [place.env[name] for name in routes.key_names if name in place.env]

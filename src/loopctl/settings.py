@@ -14,20 +14,23 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import (
-    AfterValidator,
-    BaseModel,
-    ConfigDict,
-    Field,
-    StringConstraints,
-    ValidationError,
-    field_validator,
-)
+from pydantic import AfterValidator, Field, ValidationError, field_validator
 
 from loopctl.domain import Baseline, Mode
 from loopctl.errors import Fault, SettingsError
+from loopctl.mcpsettings import McpServerSettings, ServerName
 from loopctl.patterns import CALLS, STEPS, only
 from loopctl.tomlsource import layers
+from loopctl.tomlsource.sections import (
+    Amount,
+    Count,
+    Positive,
+    Seconds,
+    Section,
+    Text,
+    Texts,
+    Word,
+)
 from loopctl.tomlsource.sources import Origin, Source, read_sources
 
 __all__ = [
@@ -45,29 +48,6 @@ __all__ = [
 
 BACKGROUND = "LOOP_BACKGROUND"
 """Set for the process of ``loop --bg`` that does the work; no setting."""
-
-Count = Annotated[int, Field(ge=0, le=(1 << 63) - 1)]
-Positive = Annotated[int, Field(ge=1, le=(1 << 63) - 1)]
-Amount = Annotated[float, Field(ge=0, allow_inf_nan=False)]
-Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
-
-
-def _without_nul(text: str) -> str:
-    if "\0" in text:
-        raise ValueError("holds a NUL character")
-    return text
-
-
-Text = Annotated[str, AfterValidator(_without_nul)]
-Word = Annotated[Text, StringConstraints(min_length=1)]
-Texts = Annotated[tuple[Word, ...], Field(strict=False)]
-"""A list of texts; TOML's arrays come as lists."""
-
-
-class Section(BaseModel):
-    """A frozen table of settings; a key it does not know is an error."""
-
-    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
 class LoopSettings(Section):
@@ -204,18 +184,6 @@ class PolicySettings(Section):
     pre_tool_use: Texts = Field(
         default=(), description="Hook commands: JSON on stdin; any exit but 0 blocks."
     )
-
-
-class McpServerSettings(Section):
-    """``[mcp.NAME]``: one server of tools."""
-
-    command: Annotated[tuple[Word, ...], Field(strict=False, min_length=1)] = Field(
-        description="The program and its arguments."
-    )
-
-
-ServerName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9](_?[A-Za-z0-9-])*$")]
-"""Becomes part of a tool's name, ``mcp__SERVER__TOOL``, so it has no double underscore."""
 
 
 class StallOverrides(Section):

@@ -81,7 +81,10 @@ def test_the_file_of_the_contract_is_read_and_its_numbers_are_the_defaults(tmp_p
     settings = load(tmp_path, {}, {}).settings
     assert settings.models.cheap is not None
     assert settings.models.cheap.input_usd_per_mtok == 0.1
-    assert settings.mcp["files"].command[0] == "npx"
+    assert settings.mcp["files"].command == (
+        *("npx", "-y"),
+        *("@modelcontextprotocol/server-filesystem", "."),
+    )
     bare = settings.model_copy(update={"models": Settings().models, "mcp": {}})
     assert bare == Settings()
 
@@ -281,7 +284,7 @@ def test_what_differs_is_named_with_both_values(tmp_path: Path) -> None:
     assert 'models.cheap.name = "openai/m" (at its start not set)' in changed
     assert "gate.timeout_s = 90.0 (at its start 600.0)" in changed
     assert 'mcp.files.command = ["serve"] (at its start not set)' in changed
-    assert len(changed) == len(set(changed)) == 7
+    assert len(changed) == len(set(changed)) == 9
     assert len(differences(after, before)) == len(changed)
     assert differences(after, after) == ()
 
@@ -297,3 +300,113 @@ def test_an_empty_table_of_a_model_is_one_that_is_not_there(tmp_path: Path) -> N
     (tmp_path / "loop.toml").write_text("[models.embed]  # nothing is set\n")
     assert load(tmp_path, {}, {}).settings.models.embed is None
     assert "it needs name" in faults(tmp_path, "[models.cheap]\napi_base = 'http://x'\n")[0]
+
+
+SERVERS = """
+[mcp.files]
+command = ["npx", "-y", "some-server", "."]
+env = ["NPM_CONFIG_CACHE"]
+[mcp.search]
+url = "https://search.example/mcp"
+headers_env = { Authorization = "SEARCH_TOKEN" }
+timeout_s = 5
+"""
+
+
+def test_a_server_is_a_command_or_a_url_with_variables_by_name(tmp_path: Path) -> None:
+    (tmp_path / "loop.toml").write_text(SERVERS)
+    loaded = load(tmp_path, {}, {"SEARCH_TOKEN": "s3cret", "NPM_CONFIG_CACHE": "/cache"})
+    files, search = loaded.settings.mcp["files"], loaded.settings.mcp["search"]
+    assert (files.command, files.url, files.timeout_s) == (
+        ("npx", "-y", "some-server", "."),
+        None,
+        60,
+    )
+    assert (search.command, search.headers_env) == (None, {"Authorization": "SEARCH_TOKEN"})
+    assert loaded.origins["mcp.search.headers_env.Authorization"].place == "loop.toml:7"
+    assert "s3cret" not in loaded.json
+    assert from_json(loaded.json) == loaded.settings
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("timeout_s = 3", "1: mcp.a: it needs a command or a url"),
+        (
+            "command = ['x']\nurl = 'http://x'",
+            "1: mcp.a: it has both a command and a url; keep one of them",
+        ),
+        (
+            "command = ['x']\nheaders_env = { X = 'Y' }",
+            "1: mcp.a: it has headers_env, which only a url can use; a command has env",
+        ),
+        (
+            "url = 'http://x'\nenv = ['Y']",
+            "1: mcp.a: it has env, which only a command can use; a url has headers_env",
+        ),
+        (
+            "url = 'http://example.org'\nheaders_env = { X = 'Y' }",
+            "1: mcp.a: it would send its headers_env unencrypted; use https://",
+        ),
+        (
+            "command = ['x', '--root=../y']",
+            '2: mcp.a.command[1]: "--root=../y" leads out of the sandbox; name the folder in full',
+        ),
+        ("url = 'ws://x'", '2: mcp.a.url: "ws://x" is no URL that begins with http:// or https://'),
+        ("url = 'http://x:y'", '2: mcp.a.url: "http://x:y" is no URL'),
+        (
+            "url = 'https://me:pw@x'",
+            (
+                '2: mcp.a.url: "https://me:pw@x" holds a user name or password; name variables in '
+                "headers_env instead"
+            ),
+        ),
+        (
+            "command = ['x']\nenv = ['A=b']",
+            '3: mcp.a.env[0]: "A=b" is no name of an environment variable',
+        ),
+        (
+            "url = 'https://x'\nheaders_env = { Mcp-Session-Id = 'Y' }",
+            (
+                '3: mcp.a.headers_env.Mcp-Session-Id: "Mcp-Session-Id" is a header of the protocol '
+                "itself"
+            ),
+        ),
+        (
+            "url = 'https://x'\nheaders_env = { 'a b' = 'Y' }",
+            '3: mcp.a.headers_env.a b: "a b" is no name of an HTTP header',
+        ),
+    ],
+)
+def test_a_server_that_cannot_be_meant_is_a_fault(tmp_path: Path, text: str, why: str) -> None:
+    assert faults(tmp_path, f"[mcp.a]\n{text}\n") == [f"loop.toml:{why}"]
+
+
+def test_a_server_may_be_given_by_several_sources_together(tmp_path: Path) -> None:
+    text = "[mcp.a]\ntimeout_s = 3\n"
+    (tmp_path / "loop.toml").write_text(text)
+    settings = load(tmp_path, {}, {"LOOP_SET_MCP__A__COMMAND": '["serve"]'}).settings
+    assert (settings.mcp["a"].command, settings.mcp["a"].timeout_s) == (("serve",), 3)
+    both = f"{text}command = ['x']\n"
+    assert faults(tmp_path, both, LOOP_SET_MCP__A__URL="http://x") == [
+        "LOOP_SET_MCP__A__URL: mcp.a: it has both a command and a url; keep one of them"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "is_in_worktree"),
+    [
+        (("serve", "."), True),
+        (("serve", "./docs"), True),
+        (("serve", "--root=."), True),
+        (("serve", "docs"), False),
+        (("serve", "@scope/package"), False),
+        (("serve", "/srv/docs"), False),
+        (("./serve",), False),
+    ],
+)
+def test_a_command_is_meant_for_the_worktree_where_it_names_a_folder_from_there(
+    tmp_path: Path, words: tuple[str, ...], *, is_in_worktree: bool
+) -> None:
+    (tmp_path / "loop.toml").write_text(f"[mcp.a]\ncommand = {json.dumps(words)}\n")
+    assert load(tmp_path, {}, {}).settings.mcp["a"].is_in_worktree is is_in_worktree

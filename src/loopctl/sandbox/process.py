@@ -111,8 +111,8 @@ def run(
     tag = None if is_trusted else proctree.claim()
     try:
         failpoints.reach("process.before_start")
-        with _Streams(stdin, output, merge_stderr=merge_stderr) as streams:
-            started = _start(argv, cwd, proctree.tagged(dict(env), tag), streams)
+        with Streams(stdin, output, merge_stderr=merge_stderr) as streams:
+            started = start(argv, cwd, proctree.tagged(dict(env), tag), streams)
         failpoints.reach("process.after_start")
     except BaseException:
         proctree.release(tag)
@@ -139,7 +139,7 @@ def kill_all() -> None:
     proctree.end_all()
 
 
-class _Streams:
+class Streams:
     """What a process is given as its standard streams; files are open while it starts."""
 
     def __init__(
@@ -167,9 +167,14 @@ class _Streams:
         return ExecResult(returncode, *((text, b"") if is_merged else (b"", text)))
 
 
-def _start(
-    argv: Sequence[str | bytes], cwd: Path, env: dict[str, str], streams: _Streams
+def start(
+    argv: Sequence[str | bytes], cwd: Path, env: dict[str, str], streams: Streams
 ) -> "subprocess.Popen[bytes] | ExecResult":
+    """Return the process, or the result of one that is missing or cannot be executed.
+
+    Raises:
+        SandboxError: ``cwd`` is gone, or the machine has no room for a process.
+    """
     if not cwd.is_dir():
         raise SandboxError(f"the folder {cwd} is gone")
     name = os.fsdecode(argv[0])
@@ -211,6 +216,17 @@ def _is_on_path(name: str, path: str) -> bool:
     )
 
 
+def has_exited(popen: "subprocess.Popen[bytes]") -> bool:
+    """Return whether a process has ended; it is not reaped, so its number stays its own."""
+    if not hasattr(os, "waitid"):
+        return popen.poll() is not None
+    options = os.WEXITED | os.WNOHANG | os.WNOWAIT
+    try:
+        return os.waitid(os.P_PID, popen.pid, options) is not None
+    except ChildProcessError:
+        return True
+
+
 class _Child:
     """One started process with its pipes."""
 
@@ -243,7 +259,7 @@ class _Child:
         The leader's end counts and not the end of its output, which a background process may
         hold open for ever.
         """
-        while not self._has_exited():
+        while not has_exited(self._popen):
             if cancel is not None and cancel.is_set():
                 self._terminate()
                 return "cancel"
@@ -296,21 +312,12 @@ class _Child:
 
     def _await_exit(self, seconds: float) -> None:
         deadline = time.monotonic() + seconds
-        while not self._has_exited() and (left := deadline - time.monotonic()) > 0:
+        while not has_exited(self._popen) and (left := deadline - time.monotonic()) > 0:
             self._pump(min(left, _TICK_S))
 
     def _signal(self, number: signal.Signals) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self._popen.pid, number)
-
-    def _has_exited(self) -> bool:
-        if not hasattr(os, "waitid"):
-            return self._popen.poll() is not None
-        options = os.WEXITED | os.WNOHANG | os.WNOWAIT
-        try:
-            return os.waitid(os.P_PID, self._popen.pid, options) is not None
-        except ChildProcessError:
-            return True
 
     def _pump(self, seconds: float) -> None:
         for key, _ in self._selector.select(seconds):

@@ -43,10 +43,12 @@ class Tag:
     Attributes:
         value: Unique among all harnesses on the machine: pid, the pid's start, a number.
         started: When it was given, in clock ticks since the machine's start.
+        lasts: It is no command's, but of a process that goes on beside them.
     """
 
     value: str
     started: int
+    lasts: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,15 +77,20 @@ def is_alive(pid: int) -> bool:
     return True
 
 
-def claim() -> Tag | None:
-    """Return the tag of a command about to start; ``None`` where there is no ``/proc``."""
+def claim(*, lasts: bool = False) -> Tag | None:
+    """Return the tag of a process about to start; ``None`` where there is no ``/proc``.
+
+    Args:
+        lasts: It goes on beside commands, so it does not count where a daemon is known by
+            elimination: else none would be known as long as it is there.
+    """
     if not has_proc():
         return None
     _become_reaper()
     me = _entry(os.getpid())
     if me is None:
         return None
-    tag = Tag(f"{me.pid}.{me.started}.{next(_numbers)}", _now_ticks())
+    tag = Tag(f"{me.pid}.{me.started}.{next(_numbers)}", _now_ticks(), lasts)
     with _lock:
         _live[tag.value] = tag
     return tag
@@ -225,7 +232,7 @@ def _remains(tag: Tag, leader: int, ended: set[tuple[int, int]]) -> list[_Entry]
         # In the lock, so that no child is seen between its start and its adoption.
         young = [entry for entry in _entries() if entry.started >= tag.started and entry.pid != me]
         direct = set(_started)
-        others = [other for other in _live.values() if other.value != tag.value]
+        others = [other for other in _live.values() if other != tag and not other.lasts]
     found = {
         entry.pid: entry
         for entry in young

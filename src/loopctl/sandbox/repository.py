@@ -2,7 +2,7 @@
 
 import re
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from loopctl.domain import Change, Sha, TreeFile
@@ -87,6 +87,10 @@ class OwnedRepository:
     def checkout(self) -> Checkout:
         """The user's checkout as it was when this was made."""
         return self._checkout
+
+    def before_close(self, listener: Callable[[str], None]) -> None:
+        """Have ``listener`` told the name of each sandbox that is about to be closed."""
+        self._around.before_close.append(listener)
 
     def sync(self) -> None:
         """Fetch the user's branches and tags into the harness's own repository."""

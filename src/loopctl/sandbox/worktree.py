@@ -9,8 +9,8 @@ import contextlib
 import shutil
 import tempfile
 import threading
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from loopctl.domain import ExecResult, Sha
@@ -44,6 +44,7 @@ class Surroundings:
         share: Folders of the checkout that are linked into worktrees.
         env: The caller's environment.
         cancel: Ends commands when set.
+        before_close: Told the name of each sandbox that is about to be closed; must not raise.
     """
 
     layout: Layout
@@ -54,6 +55,7 @@ class Surroundings:
     env: Mapping[str, str]
     confinement: Confinement
     cancel: threading.Event | None
+    before_close: list[Callable[[str], None]] = field(default_factory=list)
 
 
 class Worktree:
@@ -230,6 +232,8 @@ class Worktree:
     def close(self) -> None:
         """Remove the worktree. What was kept under refs stays. Never raises for a missing one."""
         self._increment.close()
+        for listener in self._around.before_close:
+            listener(self._name)
         # The scratch folder first: it is found by the names of the others.
         for folder in (self._scratch, self._exchange.folder):
             with contextlib.suppress(OSError):

@@ -18,6 +18,9 @@ from loopctl.errors import Fault
 from loopctl.tomlsource.scan import Path
 from loopctl.tomlsource.words import Guesses, show
 
+UNTOLD: Final = frozenset({"missing", "incomplete"})
+"""Errors that the values of another source may mend."""
+
 _WHY: Final = MappingProxyType(
     {
         "int_type": "is no whole number",
@@ -59,7 +62,7 @@ class Layer:
         return [
             _fault(model, error, self.place, guesses)
             for error in errors_of(model, self.values)
-            if error["type"] != "missing"
+            if error["type"] not in UNTOLD
         ]
 
 
@@ -170,6 +173,16 @@ def _fault(
     return Fault(shown_as, line, f"{dotted(path)}: {_sentence(model, path, error, guesses)}")
 
 
+def is_whole(error: ErrorDetails) -> bool:
+    """Tell whether an error is about a section as a whole, not about one of its values."""
+    return error["type"] in {"value_error", "incomplete"} and isinstance(error["input"], Mapping)
+
+
+def why_of(error: ErrorDetails) -> str:
+    """Return what an error about a section as a whole says."""
+    return str(error.get("ctx", {}).get("error", error["msg"]))
+
+
 def _sentence(model: type[BaseModel], path: Path, error: ErrorDetails, guesses: Guesses) -> str:
     if error["type"] == "extra_forbidden":
         return "unknown setting" + _hint(model, path, guesses)
@@ -179,6 +192,8 @@ def _sentence(model: type[BaseModel], path: Path, error: ErrorDetails, guesses: 
     template = _WHY.get(error["type"])
     why = template.format(**words).removesuffix(".0") if template else error["msg"]
     value = error["input"]
+    if is_whole(error):
+        return why
     hint = guesses.hint(value, known) if known and isinstance(value, str) else ""
     return f"{show(value)} {why}{hint}"
 
@@ -217,6 +232,8 @@ def table(model: type[BaseModel], path: str = "") -> list[tuple[str, str, str]]:
 
 def as_toml(value: object) -> str:
     """Return a default as it would stand in the file."""
+    if value == {}:
+        return "{}"
     if isinstance(value, tuple):
         return f"[{', '.join(as_toml(element) for element in value)}]"
     if isinstance(value, float) and value.is_integer():

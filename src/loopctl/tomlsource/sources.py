@@ -11,7 +11,17 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from loopctl.errors import Fault, FaultsError, SettingsError
-from loopctl.tomlsource.layers import Layer, errors_of, has, laid_over, leaves, nested
+from loopctl.tomlsource.layers import (
+    Layer,
+    dotted,
+    errors_of,
+    has,
+    is_whole,
+    laid_over,
+    leaves,
+    nested,
+    why_of,
+)
 from loopctl.tomlsource.read import decode, parse, read_bytes
 from loopctl.tomlsource.scan import Path as Keys
 from loopctl.tomlsource.scan import Places
@@ -161,12 +171,17 @@ def _origin(source: Source, layer: Layer, leaf: tuple[str, ...]) -> Origin:
 def _missing(
     model: type[BaseModel], values: Mapping[str, Any], found: Mapping[Source, Layer]
 ) -> list[Fault]:
-    """Return a fault for each value that no source gives, at the strongest that needs it."""
+    """Return what only all sources together show, at the strongest that has the section.
+
+    That is a value that none of them gives, and a section whose values do not go together.
+    """
     faults: list[Fault] = []
     for error in errors_of(model, values):
-        path: Keys = tuple(error["loc"])
-        needing = [layer for layer in found.values() if has(layer.values, path[:-1])]
-        shown_as, line = needing[-1].place(path[:-1])
-        section = ".".join(str(key) for key in path[:-1])
-        faults.append(Fault(shown_as, line, f"{section}: it needs {path[-1]}"))
+        loc: Keys = tuple(error["loc"])
+        section, why = (
+            (loc, why_of(error)) if is_whole(error) else (loc[:-1], f"it needs {loc[-1]}")
+        )
+        having = [layer for layer in found.values() if has(layer.values, section)]
+        shown_as, line = having[-1].place(section)
+        faults.append(Fault(shown_as, line, f"{dotted(section)}: {why}"))
     return faults

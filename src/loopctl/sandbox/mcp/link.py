@@ -1,0 +1,204 @@
+"""One server in one place: connected when it is needed, and again after it was lost.
+
+What it listed first in a run is what its tools are; one that is something else later is refused.
+"""
+
+import threading
+from collections.abc import Mapping
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as WaitedTooLongError
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from loopctl.errors import EnvironmentFaultError, LoopctlError, SandboxError
+from loopctl.sandbox.mcp.listing import ListedTool, change, named
+from loopctl.sandbox.mcp.source import Source
+
+if TYPE_CHECKING:
+    from loopctl.sandbox.mcp.connection import Answer, Connection
+    from loopctl.sandbox.mcp.loop import LoopThread
+    from loopctl.sandbox.mcp.stdio import ProcessStreams
+
+MAX_STARTS: Final = 5
+"""Of one server in one place; more would be a server that dies of every call."""
+_END_S: Final = 15.0
+
+
+class Pins:
+    """What one server listed first in a run, by the tools' names in this house."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._first: Mapping[str, ListedTool] | None = None
+
+    def take(self, listed: Mapping[str, ListedTool]) -> Mapping[str, ListedTool]:
+        """Return the first listing, which is ``listed`` where there was none."""
+        with self._lock:
+            if self._first is None:
+                self._first = listed
+            return self._first
+
+
+class _Opened:
+    """A connection that was begun: where, and what became of it."""
+
+    def __init__(
+        self,
+        connection: "Connection",
+        streams: "ProcessStreams | None",
+        place: tuple[int, int] | None,
+    ) -> None:
+        self.connection = connection
+        self.streams = streams
+        self.place = place
+        self.served: Future[None] | None = None
+        self.listed: Mapping[str, ListedTool] | None = None
+
+    @property
+    def refusal(self) -> str:
+        return self.streams.refusal if self.streams else ""
+
+
+class Link:
+    """Connects with a server, and with the same again, a bounded number of times.
+
+    Args:
+        source: The server.
+        loop: Where its connections live.
+        pins: What it listed first, wherever that was.
+        worktree: Where its process runs; a folder of its own where ``None``.
+    """
+
+    def __init__(
+        self, source: Source, loop: "LoopThread", pins: Pins, worktree: Path | None
+    ) -> None:
+        self.source = source
+        self._loop = loop
+        self._pins = pins
+        self._worktree = worktree
+        self._lock = threading.RLock()
+        self._opened: _Opened | None = None
+        self._starts = 0
+        self._is_closed = False
+
+    def begin(self) -> None:
+        """Begin to connect where there is no connection, and do not wait for it.
+
+        Raises:
+            EnvironmentFaultError: It was tried too often, or a variable is not set.
+            SandboxError: The worktree is gone.
+        """
+        self._current()
+
+    def tools(self) -> Mapping[str, ListedTool]:
+        """Return the tools as they were listed first in the run, connecting where needed.
+
+        Raises:
+            EnvironmentFaultError: The server cannot be had; says which, why and what to do.
+            SandboxError: The worktree is gone.
+            CancelledError: The run was asked to stop.
+        """
+        opened = self._current()
+        # Not every server says that its tools have changed, so those that go on are asked again.
+        opened.connection.has_changed |= opened.listed is not None
+        return self._pins.take(self._listed(opened))
+
+    def call(self, name: str, arguments: Mapping[str, Any], key: str) -> "Answer | str":
+        """Return what came of a call of the tool of that name; a text says why it was not sent.
+
+        Raises:
+            SandboxError: The worktree is gone.
+            CancelledError: The run was asked to stop.
+        """
+        try:
+            opened = self._current()
+            listed = self._listed(opened)
+        except EnvironmentFaultError as fault:
+            return f"{fault} The call was not sent."
+        first = self._pins.take(listed)[name]
+        if changed := change(first, listed.get(name)):
+            return (
+                f"{name} is not what it was when the run first saw it: {changed}. It is not called "
+                "any more in this run; a person has to look at it"
+            )
+        connection = opened.connection
+        answer = self._loop.run(partial(connection.call, first.name, arguments, key))
+        return self._explained(answer, opened)
+
+    def close(self) -> None:
+        """End the connection and the server's process, if it is one; nothing is started again."""
+        with self._lock:
+            self._is_closed = True
+            self._end()
+
+    def _current(self) -> _Opened:
+        with self._lock:
+            place = _identity(self._worktree)
+            opened = self._opened
+            if opened is not None and not opened.connection.is_lost and opened.place == place:
+                return opened
+            self._end()
+            if self._is_closed:
+                raise self.source.fault("is closed, since its sandbox or its run is at its end")
+            if self._starts >= MAX_STARTS:
+                raise self.source.fault(f"was lost {self._starts} times and is not tried again")
+            self._starts += 1
+            try:
+                connection, streams = self.source.connection(self._worktree)
+            except EnvironmentFaultError as fault:
+                raise self.source.fault(str(fault)) from fault
+            opened = self._opened = _Opened(connection, streams, place)
+            opened.served = self._loop.spawn(connection.serve)
+            return opened
+
+    def _listed(self, opened: _Opened) -> Mapping[str, ListedTool]:
+        connection = opened.connection
+        try:
+            tools = self._loop.wait(connection.opened)
+            if connection.has_changed:
+                tools, opened.listed = self._loop.run(connection.tools), None
+            if opened.listed is None:
+                opened.listed = named(self.source.name, tools)
+        except EnvironmentFaultError as fault:
+            raise self._fault(opened, fault) from fault
+        return opened.listed
+
+    def _fault(self, opened: _Opened, fault: LoopctlError) -> EnvironmentFaultError:
+        """Return the fault with what the process has to say, which it has only after its end."""
+        self._wait_for_end(opened)
+        return self.source.fault(
+            opened.refusal or str(fault), opened.streams.account() if opened.streams else ""
+        )
+
+    def _explained(self, answer: "Answer", opened: _Opened) -> "Answer":
+        from loopctl.sandbox.mcp.connection import Lost  # noqa: PLC0415 - it imports the SDK
+
+        if isinstance(answer, Lost) and opened.refusal:
+            return Lost(f"its server {opened.refusal}")
+        return answer
+
+    def _end(self) -> None:
+        opened, self._opened = self._opened, None
+        if opened is not None:
+            self._wait_for_end(opened)
+
+    def _wait_for_end(self, opened: _Opened) -> None:
+        self._loop.spawn(opened.connection.stop)
+        if opened.served is None:
+            return
+        try:
+            opened.served.result(_END_S)
+        except WaitedTooLongError:
+            opened.served.cancel()
+
+
+def _identity(worktree: Path | None) -> tuple[int, int] | None:
+    """Return by what a folder is known: one that was made anew is another."""
+    if worktree is None:
+        return None
+    try:
+        found = worktree.stat()
+    except OSError as error:
+        raise SandboxError(f"the folder {worktree} is gone") from error
+    return found.st_dev, found.st_ino

@@ -1,0 +1,173 @@
+"""How a server is reached: what it is called, how it is started or addressed, what it may know."""
+
+import contextlib
+import os
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+from urllib.parse import urlsplit
+
+from loopctl.domain import ExecResult
+from loopctl.errors import EnvironmentFaultError
+from loopctl.mcpsettings import McpServerSettings, is_loopback
+from loopctl.ports import Confinement
+from loopctl.sandbox import lasting
+from loopctl.sandbox.environment import command_environment, write_home
+from loopctl.sandbox.mcp.texts import Secrets, one_line
+
+if TYPE_CHECKING:
+    from loopctl.sandbox.mcp.connection import Connection
+    from loopctl.sandbox.mcp.stdio import ProcessStreams
+
+_SHOWN: Final = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What all servers of a run share.
+
+    Attributes:
+        checkout: The user's; where the program of a command is looked up that has a relative path.
+        folder: Private to the run; servers get their homes in there. Made when it is needed.
+        env: The caller's environment.
+    """
+
+    checkout: Path
+    folder: Path
+    env: Mapping[str, str]
+    confinement: Confinement
+
+
+class Source:
+    """One server as the settings have it.
+
+    Args:
+        name: In the settings.
+        settings: ``[mcp.NAME]``.
+        around: What it shares with others.
+    """
+
+    def __init__(self, name: str, settings: McpServerSettings, around: Surroundings) -> None:
+        self.name = name
+        self.settings = settings
+        self._around = around
+        variables = (*settings.env, *settings.headers_env.values())
+        values = [(around.env[name], name) for name in variables if name in around.env]
+        self.secrets = Secrets((name, value) for value, name in values)
+
+    def fault(self, reason: str, account: str = "") -> EnvironmentFaultError:
+        """Return the error for a server that cannot be had.
+
+        Args:
+            reason: The predicate of a sentence about it.
+            account: What it has said for itself.
+        """
+        what = " ".join(
+            [
+                f"the tool server {self.name!r} ({self._address()}) {reason}.",
+                *([account] if account else []),
+                self._remedy(),
+            ]
+        )
+        return EnvironmentFaultError(self.secrets.hide(what))
+
+    def connection(self, worktree: Path | None) -> "tuple[Connection, ProcessStreams | None]":
+        """Return a connection to be served, and the streams of its process where it has one.
+
+        Args:
+            worktree: Where it runs; an empty folder of its own where ``None``.
+
+        Raises:
+            EnvironmentFaultError: A variable that it is to have is not set.
+        """
+        # The SDK takes two seconds to import, and many runs have no servers.
+        from loopctl.sandbox.mcp.connection import Connection  # noqa: PLC0415
+        from loopctl.sandbox.mcp.http import http_streams  # noqa: PLC0415
+        from loopctl.sandbox.mcp.stdio import ProcessStreams  # noqa: PLC0415
+
+        timeout_s = self.settings.timeout_s
+        if self.settings.url is None:
+            given = {name: self._variable(name) for name in self.settings.env}
+            streams = ProcessStreams(lambda: self._begin(worktree, given))
+            return Connection(streams.open, timeout_s), streams
+        url = self.settings.url
+        headers = {
+            header: _header(header, self._variable(variable))
+            for header, variable in self.settings.headers_env.items()
+        }
+        local = is_loopback(urlsplit(url).hostname or "")
+        return (
+            Connection(
+                lambda: http_streams(url, headers, timeout_s=timeout_s, is_loopback=local),
+                timeout_s,
+            ),
+            None,
+        )
+
+    def _begin(self, worktree: Path | None, given: Mapping[str, str]) -> lasting.LastingProcess:
+        command = self.settings.command or ()
+        folder = self._around.folder / self.name
+        home, scratch, empty = (folder / name for name in ("home", "tmp", "work"))
+        with contextlib.suppress(FileExistsError):
+            folder.mkdir(mode=0o700, parents=True)
+        for made in (scratch, empty):
+            made.mkdir(mode=0o700, exist_ok=True)
+        write_home(home)
+        workdir = worktree or empty
+        argv = self._around.confinement.wrap(
+            [self._program(command[0]), *command[1:]], workdir=workdir, writable=(home, scratch)
+        )
+        path = self._around.env.get("PATH") or os.defpath
+        started = lasting.begin(
+            argv,
+            cwd=workdir,
+            env=command_environment(
+                self._around.env,
+                # No `loop` on its PATH: a server has nothing to say to the harness.
+                {"PATH": path, **given},
+                shim=folder,
+                home=home,
+                scratch=scratch,
+            ),
+        )
+        if isinstance(started, ExecResult):
+            said = started.stderr.decode("utf-8", "replace").removeprefix("loop: ").strip()
+            raise EnvironmentFaultError(f"cannot be started: {one_line(said, _SHOWN)}")
+        return started
+
+    def _program(self, word: str) -> str:
+        """Return the program: one with a relative path is the user's, never the worktree's."""
+        if os.sep in word and not word.startswith(os.sep):
+            return os.path.normpath(self._around.checkout / word)
+        return word
+
+    def _variable(self, name: str) -> str:
+        value = self._around.env.get(name)
+        if value is None:
+            raise EnvironmentFaultError(
+                f"is to be handed the variable {name}, which is not set; set it, or take it out"
+            )
+        return value
+
+    def _address(self) -> str:
+        if self.settings.url is not None:
+            parts = urlsplit(self.settings.url)
+            # What comes after the path may be a key.
+            shown = f"{parts.scheme}://{parts.netloc}{parts.path}"
+        else:
+            shown = shlex.join(self.settings.command or ())
+        return one_line(shown, _SHOWN)
+
+    def _remedy(self) -> str:
+        where = f"[mcp.{self.name}]"
+        if self.settings.url is not None:
+            return f"See that it runs and lets you in, or mend {where}."
+        return f"Run its command by hand to see more, or mend {where} (timeout_s among it)."
+
+
+def _header(header: str, value: str) -> str:
+    """Return what is sent: credentials without a scheme are a bearer's."""
+    text = value.strip()
+    return f"Bearer {text}" if header.lower() == "authorization" and " " not in text else text

@@ -1,0 +1,48 @@
+"""A server of tools written with the SDK, over stdio and over HTTP."""
+
+import sys
+from typing import Any
+
+from mcp.server.mcpserver import Context, Image, MCPServer
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.types import ToolAnnotations
+
+server = MCPServer("sdk")
+
+
+@server.tool(annotations=ToolAnnotations(read_only_hint=True))
+def add(left: int, right: int) -> int:
+    """Return the sum."""
+    return left + right
+
+
+@server.tool(annotations=ToolAnnotations(destructive_hint=False, idempotent_hint=True))
+def note(text: str, ctx: Context[Any]) -> dict[str, Any]:
+    """Return what was noted, and the key under which."""
+    meta = ctx.request_context.meta or {}
+    return {"noted": text, "key": meta.get("idempotencyKey")}
+
+
+@server.tool()
+def fail(why: str) -> str:
+    """Go wrong."""
+    raise ToolError(why)
+
+
+@server.tool(annotations=ToolAnnotations(read_only_hint=True))
+def picture() -> Image:
+    """Return a picture."""
+    return Image(data=b"\x89PNG" + bytes(96), format="png")
+
+
+@server.tool(annotations=ToolAnnotations(read_only_hint=True))
+def large(mebibytes: int) -> str:
+    """Return a long text."""
+    return "x" * (mebibytes << 20)
+
+
+if __name__ == "__main__":
+    if sys.argv[1:] == []:
+        server.run("stdio")
+    else:
+        server.run("streamable-http", port=int(sys.argv[1]), json_response="json" in sys.argv)
