@@ -18,7 +18,9 @@ from loopctl.engine.work import Tools
 from loopctl.place import Place
 from loopctl.ports import Emit, Worker
 from loopctl.records import RunRecord
+from loopctl.sandbox.confine import Unconfined
 from loopctl.sandbox.desk import ToolDesks
+from loopctl.sandbox.mcp.servers import Servers
 from loopctl.sandbox.policy import ApprovalPolicy
 from loopctl.sandbox.repository import OwnedRepository
 from loopctl.sandbox.service import ProcessService
@@ -70,12 +72,26 @@ class Modelling(AbstractContextManager["Modelling"]):
         self._purse = stores.purse(run_caps(place, settings, manifest))
         process = _process(place, self.routes, clock, cancel)
         self._closing.callback(process.close)
+        servers = self._closing.enter_context(
+            Servers(
+                settings.mcp,
+                checkout=place.checkout,
+                folder=place.local / f"mcp-{record.id}",
+                env=place.env,
+                confinement=Unconfined(),
+                cancel=cancel,
+            )
+        )
+        repository.before_close(servers.leave)
         desks = ToolDesks(
             stores.ledger,
             clock=clock,
             emit=emit,
-            policy=ApprovalPolicy(settings.policy.approve, settings.policy.deny, work=WORK_TOOLS),
+            policy_of=lambda tools: ApprovalPolicy(
+                settings.policy.approve, settings.policy.deny, work=WORK_TOOLS, servers=tools
+            ),
             wall_s=settings.budget.wall_s,
+            servers=servers.tools,
         )
         self._worker = GraphWorker(process, desks, self._purse, stores.replies, clock=clock)
         oracle = ChildOracle(

@@ -1,6 +1,6 @@
 """Opens desks: the tools of one session, behind the tool proxy."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -8,10 +8,18 @@ from loopctl.calls import Action, Ruling, ToolCall, ToolResult, ToolSpec, Waitin
 from loopctl.clock import Clock
 from loopctl.domain import Task
 from loopctl.ports import Emit, Sandbox
+from loopctl.sandbox.mcp.servers import Offered
+from loopctl.sandbox.policy import ServerTool
 from loopctl.sandbox.proxy import ToolProxy
 from loopctl.sandbox.tools.catalogue import work_tools
 from loopctl.sandbox.tools.shell import TIMEOUT_S
 from loopctl.toolports import Ledger, Policy, Tool
+
+Serve = Callable[[Sandbox], Mapping[str, Offered]]
+"""Returns the tools of servers for a sandbox, by the name that a model calls them by."""
+
+PolicyOf = Callable[[Mapping[str, ServerTool]], Policy]
+"""Returns the policy where these tools of servers are there."""
 
 _SHORTEST_S: Final = 1.0
 
@@ -30,10 +38,9 @@ class ToolDesks:
         ledger: Of the run.
         clock: The run's.
         emit: Takes the events of calls.
-        policy: Asked about every call.
+        policy_of: Makes what is asked about every call of a session.
         wall_s: What a task may take that says nothing of its own; no command takes longer.
-        servers: The tools of servers, by the name that a model calls them by; the same for all
-            sessions. None has a work tool's name.
+        servers: Asked for the tools of servers; none of them has a work tool's name.
     """
 
     def __init__(
@@ -42,35 +49,49 @@ class ToolDesks:
         *,
         clock: Clock,
         emit: Emit,
-        policy: Policy,
+        policy_of: PolicyOf,
         wall_s: float,
-        servers: Mapping[str, tuple[ToolSpec, Tool]] | None = None,
+        servers: Serve | None = None,
     ) -> None:
         self._ledger = ledger
         self._clock = clock
         self._emit = emit
-        self._policy = policy
+        self._policy_of = policy_of
         self._wall_s = wall_s
-        self._servers = dict(sorted((servers or {}).items()))
+        self._servers = servers or (lambda _sandbox: {})
 
     def open(self, session_id: str, task: Task, candidate: str, sandbox: Sandbox) -> "ToolDesk":
-        """Return the desk of a session whose worker works in ``sandbox``."""
+        """Return the desk of a session whose worker works in ``sandbox``.
+
+        Raises:
+            EnvironmentFaultError: A server of tools cannot be had; says which, why and what to do.
+            SandboxError: The worktree is gone.
+            CancelledError: The run was asked to stop.
+        """
         own = task.budget.wall_s
         wall_s = self._wall_s if own is None else own
         timeout_s = max(_SHORTEST_S, min(TIMEOUT_S, wall_s))
         work = {tool.spec.name: tool for tool in work_tools(sandbox, timeout_s=timeout_s)}
-        tools: dict[str, Tool] = {name: tool for name, (_, tool) in self._servers.items()}
+        offered = dict(sorted(self._servers(sandbox).items()))
+        tools: dict[str, Tool] = {name: one.tool for name, one in offered.items()}
         specs = [tool.spec for tool in work.values()]
-        specs += [spec for name, (spec, _) in self._servers.items() if name not in work]
+        specs += [one.spec for name, one in offered.items() if name not in work]
+        policy = self._policy_of({name: _known(name, one) for name, one in offered.items()})
         proxy = ToolProxy(
             _Session(session_id, task.id, candidate),
             {**tools, **work},
             self._ledger,
             clock=self._clock,
             emit=self._emit,
-            policy=self._policy,
+            policy=policy,
         )
-        return ToolDesk(tuple(specs), proxy, self._policy)
+        return ToolDesk(tuple(specs), proxy, policy)
+
+
+def _known(name: str, offered: Offered) -> ServerTool:
+    """Return what the policy is told of a tool that is called ``mcp__SERVER__TOOL``."""
+    _, server, tool = name.split("__", 2)
+    return ServerTool(server, tool, offered.annotations)
 
 
 class ToolDesk:

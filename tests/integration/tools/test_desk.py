@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from loopctl.calls import (
+    Annotations,
     Action,
     Annotations,
     ApprovalRequired,
@@ -23,6 +24,7 @@ from loopctl.engine.suspension import APPROVAL_LIFETIME
 from loopctl.errors import LedgerConflictError
 from loopctl.records import RunRecord
 from loopctl.sandbox.desk import ToolDesk, ToolDesks
+from loopctl.sandbox.mcp.servers import Offered
 from loopctl.sandbox.policy import ApprovalPolicy, ServerTool
 from loopctl.sandbox.tools.catalogue import WORK_TOOLS
 from loopctl.settings import PolicySettings
@@ -117,9 +119,9 @@ def office(bench: Any, tmp_path: Path) -> Iterator[Office]:
             SqliteLedger(database, clock, owners),
             clock=clock,
             emit=log.emit,
-            policy=policy,
+            policy_of=lambda _tools: policy,
             wall_s=3600,
-            servers={SPEC.name: (SPEC, mail)},
+            servers=lambda _sandbox: {SPEC.name: Offered(SPEC, mail, Annotations())},
         )
 
     decisions = SqliteDecisions(database)
