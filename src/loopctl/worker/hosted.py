@@ -106,8 +106,10 @@ class HostedStep:
         """Return the request for another child; its events are compared with those told so far."""
         self._untold = [*self._told]
         request = self._request
-        kept = self._replies.replies(request.session_id, request.loop_iteration)
-        return replace(request, replies=kept[request.first_reply :])
+        kept = self._replies.replies(
+            request.session_id, request.loop_iteration, request.first_reply
+        )
+        return replace(request, replies=kept)
 
     def is_new(self, event: StepEvent) -> bool:
         """Take an event of the child, and say whether the engine is to be told of it."""

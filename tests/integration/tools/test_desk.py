@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from loopctl.calls import (
-    Annotations,
     Action,
     Annotations,
     ApprovalRequired,

@@ -85,9 +85,9 @@ class MemoryReplies:
         if self.kept.setdefault((session_id, iteration), {}).setdefault(number, reply) != reply:
             raise CheckpointConflictError(session_id, iteration)
 
-    def replies(self, session_id: str, iteration: int) -> tuple[str, ...]:
+    def replies(self, session_id: str, iteration: int, first: int = 0) -> tuple[str, ...]:
         kept = self.kept.get((session_id, iteration), {})
-        return tuple(kept[number] for number in sorted(kept))
+        return tuple(kept[number] for number in sorted(kept) if number >= first)
 
 
 @dataclass

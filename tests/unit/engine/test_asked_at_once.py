@@ -99,6 +99,7 @@ def test_a_call_is_asked_about_at_once_and_the_step_goes_on_at_it(
     assert ended.is_passed
     first, second = worker.requests
     assert first.loop_iteration == second.loop_iteration == 1
+    assert second.resume is not None
     assert (second.resume.blob, second.resume.is_allowed) == (b"state", is_allowed)
     assert len(person.asked) == 1
     (decision,) = decisions.decisions(task="T1")

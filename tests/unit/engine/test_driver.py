@@ -470,6 +470,7 @@ def test_money_of_tasks_and_of_the_run_itself_is_in_the_document_of_the_run(
 
     def pay(task: str, purpose: str, tokens: int, usd: float) -> None:
         taken = purse.reserve(Claim("r1", task, purpose, "m", tokens, usd))
+        assert isinstance(taken, Reserved)
         purse.settle(taken.id, Usage(tokens - 1, 1, usd))
 
     def paying(request: Any) -> Any:

@@ -16,6 +16,7 @@ from loopctl.domain import (
     Sha,
     StopReason,
     Task,
+    TaskId,
     Usage,
 )
 from loopctl.engine.spending import RunBudget
@@ -220,7 +221,7 @@ def test_todo_that_was_closed_before_the_refusal_is_judged(bench: Any, task: Mak
     closing = ScriptedWorker([ScriptedStep("good", (*DONE, refusal))])
     assert bench.run(closing, capped(task, tokens=100)).is_passed
     closing = ScriptedWorker([ScriptedStep("bad", (*DONE, refusal))])
-    ended = bench.run(closing, replace(capped(task, tokens=100), id="T2"))
+    ended = bench.run(closing, replace(capped(task, tokens=100), id=TaskId("T2")))
     assert ended.stop == StopReason(Axis.BUDGET, "tokens")
 
 

@@ -43,9 +43,9 @@ class Behind:
     def keep(self, session_id: str, iteration: int, number: int, reply: str) -> None:
         pass
 
-    def replies(self, session_id: str, iteration: int) -> tuple[str, ...]:
+    def replies(self, session_id: str, iteration: int, first: int = 0) -> tuple[str, ...]:
         del session_id, iteration
-        return ("p", "r1", "r2")
+        return ("p", "r1", "r2")[first:]
 
     def reserve(self, claim: Claim) -> Reserved | Refused:
         del claim
