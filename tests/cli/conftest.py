@@ -129,15 +129,21 @@ class ScriptedProject:
                 listener(written)
         return ended
 
-    def run(self, options: RunOptions, listeners: Sequence[Listener]) -> RunEnded:
+    def run(
+        self, options: RunOptions, listeners: Sequence[Listener], _person: object = None
+    ) -> RunEnded:
         self.calls.append(("run", options))
         return self._play(listeners)
 
-    def resume(self, run_id: str | None, listeners: Sequence[Listener]) -> RunEnded:
+    def resume(
+        self, run_id: str | None, listeners: Sequence[Listener], _person: object = None
+    ) -> RunEnded:
         self.calls.append(("resume", run_id))
         return self._play(listeners)
 
-    def answer(self, answers: Sequence[Answer], listeners: Sequence[Listener]) -> RunEnded:
+    def answer(
+        self, answers: Sequence[Answer], listeners: Sequence[Listener], _person: object = None
+    ) -> RunEnded:
         self.calls.append(("answer", tuple(answers)))
         return self._play(listeners)
 

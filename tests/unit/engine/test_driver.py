@@ -24,7 +24,7 @@ from loopctl.errors import CancelledError, SandboxError
 from loopctl.events import RunEnded
 from loopctl.manifest.frontier import Frontier
 from loopctl.manifest.toml import TomlManifest
-from loopctl.moneyports import Cap, Claim
+from loopctl.moneyports import Cap, Claim, Reserved
 from loopctl.records import RunRecord
 from loopctl.report.fold import summarize
 from loopctl.report.summary import to_document
