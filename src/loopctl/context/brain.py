@@ -1,5 +1,6 @@
 """The local brain: rebuilds the thread of a run from the capsule on disk."""
 
+import contextlib
 import os
 import threading
 from collections.abc import Callable
@@ -43,14 +44,22 @@ class LocalBrain:
         data = render(capsule).encode("utf-8", "surrogateescape")
         with self._lock, machine_errors(f"the capsule {self._path} cannot be written"):
             draft = self._path.with_suffix(".tmp")
-            file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            with os.fdopen(file, "wb") as stream:
-                stream.write(data)
-                stream.flush()
-                os.fsync(stream.fileno())
-            failpoints.reach("capsule.before_replace")
-            draft.replace(self._path)
-            failpoints.reach("capsule.after_replace")
+            try:
+                self._replace(draft, data)
+            except OSError:
+                with contextlib.suppress(OSError):
+                    draft.unlink()
+                raise
+
+    def _replace(self, draft: Path, data: bytes) -> None:
+        file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(file, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+        failpoints.reach("capsule.before_replace")
+        draft.replace(self._path)
+        failpoints.reach("capsule.after_replace")
 
     def update(self, change: Callable[[Capsule], Capsule]) -> None:
         """Carry what ``change`` makes of the booted capsule; one change at a time."""
