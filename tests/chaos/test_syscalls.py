@@ -35,6 +35,9 @@ PLACE = re.compile(r"<[^>]*>|\"[^\"]*/")
 
 MARK = re.compile(r'"/nonexistent/thread/(\d+)"')
 
+OUTSIDE: Final = {("send", 0), ("put", 1), ("send", 2), ("send", 4)}
+LINES: Final = ["did", "0", "did", "1", "did", "2", "did", "3", "did", "4"]
+
 Attempt = Callable[[str, str, Callable[[], int]], str]
 Shared = Callable[[str, Callable[[], str]], str]
 
@@ -69,19 +72,24 @@ def strace(pid: int, *words: str) -> Iterator[None]:
         tracer.communicate(timeout=180)
 
 
-def drive(rig: Any, stage: str, burn: str, *words: str) -> int:
+def drive(rig: Any, stage: str, burn: str, *words: str, **more: Any) -> int:
     """Run, or answer what is open, in a process that is traced; return the exit code."""
-    how = {"CHAOS_BURN": burn, "traced": lambda pid: strace(pid, *words)}
+    how = {"CHAOS_BURN": burn, "traced": lambda pid: strace(pid, *words), **more}
     code: int
     code = rig.answer(rig.open_decisions(), **how) if stage == "asked" else rig.loop(**how)
     return code
 
 
-def kill(rig: Any, point: str) -> int:
+def disturb(rig: Any, point: str, what: str, after: str = "", **more: Any) -> int:
+    """Drive up to the call of a point, where ``what`` is injected; return the exit code."""
     stage, thread, call, count = point.split()
-    inject = f"inject={call}:signal=SIGKILL:when={BURNT + int(count)}"
+    inject = f"inject={call}:{what}:when={BURNT + int(count)}{after}"
     words = ("-o", "/dev/null", "-e", f"trace={call}", "-e", inject)
-    return drive(rig, stage, f"{thread}:{call}:{BURNT}", *words)
+    return drive(rig, stage, f"{thread}:{call}:{BURNT}", *words, **more)
+
+
+def kill(rig: Any, point: str) -> int:
+    return disturb(rig, point, "signal=SIGKILL")
 
 
 def found_in(log: Path, place: Path) -> list[str]:
@@ -167,3 +175,49 @@ def test_kills_at_all_system_calls_change_nothing(
 ) -> None:
     mine = [point for point in points if zlib.crc32(point.encode()) % SHARDS == shard]
     assert sweep(mine, rig, attempt) == []
+
+
+def writes(points: list[str]) -> list[str]:
+    calls = {"mkdir", "pwrite64", "rename", "sendfile", "write"}
+    return [point for point in points if point.split()[2] in calls]
+
+
+def fill(rig: Any, point: str, journal: Callable[[str], None]) -> str:
+    """Say at one call that the disk is full; return what did not come to its end after that.
+
+    What SQLite writes fails from there on: one failure alone it would try again.
+    """
+    stage = point.split(maxsplit=1)[0]
+    rig.back_to(stage)
+    codes = frozenset({0, 2, 3, 4})
+    code = 0
+    try:
+        after = "+" * ("pwrite64" in point)
+        code = disturb(rig, point, "error=ENOSPC", after, codes=codes)
+        rig.finish_by_name()
+        rig.look_for_leftovers()
+        assert set(rig.happened()) == OUTSIDE
+        assert rig.git("show", "loop/integration:calls.txt").split() == LINES
+    except (AssertionError, subprocess.SubprocessError) as error:
+        journal(f"WRONG full disk {point}: {error}")
+        return f"{point}: {error}"
+    journal(f"full disk, exit code {code}: {point}")
+    return ""
+
+
+def test_a_disk_that_is_full_at_some_calls_loses_nothing(
+    points: list[str], rig: Any, journal: Callable[[str], None]
+) -> None:
+    found = [fill(rig, point, journal) for point in writes(points)[11::SAMPLE]]
+    assert [wrong for wrong in found if wrong] == []
+
+
+@pytest.mark.slow
+@HOURS
+@pytest.mark.parametrize("shard", range(SHARDS))
+def test_a_disk_that_is_full_at_any_call_loses_nothing(
+    points: list[str], rig: Any, journal: Callable[[str], None], shard: int
+) -> None:
+    mine = [point for point in writes(points) if zlib.crc32(point.encode()) % SHARDS == shard]
+    found = [fill(rig, point, journal) for point in mine[::3]]
+    assert [wrong for wrong in found if wrong] == []

@@ -281,7 +281,7 @@ def test_a_manifest_without_tasks_is_no_error_and_said(
     project.asked.clear()
     monkeypatch.setattr(project, "prospects", lambda _options: ((), ()))
     ended = RunEnded(status=RunStatus.COMPLETE, exit_code=0, head="b")
-    monkeypatch.setattr(project, "run", lambda _options, _listeners: ended)
+    monkeypatch.setattr(project, "run", lambda _options, _listeners, _person: ended)
     result = loop(*argv)
     assert result.exit_code == 0
     assert "warning: the manifest lists no task" in result.stderr

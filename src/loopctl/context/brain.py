@@ -1,5 +1,6 @@
 """The local brain: rebuilds the thread of a run from the capsule on disk."""
 
+import contextlib
 import os
 import re
 import threading
@@ -74,17 +75,26 @@ class LocalBrain:
             if known is not None and known.data == data:
                 return
             draft = self._path.with_suffix(".tmp")
-            file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
-            with os.fdopen(file, "wb") as stream:
-                stream.write(data)
-                stream.flush()
-                os.fsync(stream.fileno())
-                stat = _stat(stream.fileno())
-            failpoints.reach("capsule.before_replace")
-            draft.replace(self._path)
-            failpoints.reach("capsule.after_replace")
+            try:
+                stat = self._replace(draft, data)
+            except OSError:
+                with contextlib.suppress(OSError):
+                    draft.unlink()
+                raise
             # A text that was mended is not the one that a reader gets.
             self._known = None if mended else _Known(stat, data, capsule)
+
+    def _replace(self, draft: Path, data: bytes) -> tuple[int, int, int]:
+        file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(file, "wb") as stream:
+            stream.write(data)
+            stream.flush()
+            os.fsync(stream.fileno())
+            stat = _stat(stream.fileno())
+        failpoints.reach("capsule.before_replace")
+        draft.replace(self._path)
+        failpoints.reach("capsule.after_replace")
+        return stat
 
     def update(self, change: Callable[[Capsule], Capsule]) -> None:
         """Carry what ``change`` makes of the booted capsule; one change at a time."""

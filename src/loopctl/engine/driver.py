@@ -209,6 +209,8 @@ class Driver:
             )
             self._submit(pool, task, start)
             return
+        # What cannot be written from here on ends the drive, and the next one asks git.
+        self._tools.emit(landed)
         self._move(task.id, Signal.LANDED)
         self._stopped(task, ended)
         self._tools.brain.update(

@@ -53,7 +53,9 @@ class Landing:
         return self._head
 
     def land(self, task: Task, ended: Ended) -> TaskLanded | Returned:
-        """Return the landing, written to the branch and the events; or why there is none.
+        """Return the landing, written to the branch; or why there is none.
+
+        Whoever calls puts it into the events: from here on the task has landed, whatever fails.
 
         Raises:
             LandingRefusedError: The branch was moved or checked out by somebody else.
@@ -70,7 +72,7 @@ class Landing:
         commit = repository.commit(gate.tree, self._head, self._message(task, gate, key))
         repository.advance(commit, self._tip)
         self._head = self._tip = commit
-        return self._announce(task, ended, gate, changes, key)
+        return self._landed(task, ended, gate, changes, key)
 
     def _gate_again(self, task: Task, ended: Ended) -> GateResult:
         candidate = Candidate(
@@ -93,10 +95,10 @@ class Landing:
             f"Loop-Key: {key}\n"
         )
 
-    def _announce(
+    def _landed(
         self, task: Task, ended: Ended, gate: GateResult, changes: tuple[Change, ...], key: str
     ) -> TaskLanded:
-        landed = TaskLanded(
+        return TaskLanded(
             task=task.id,
             commit=self._head,
             tree=gate.tree,
@@ -105,8 +107,6 @@ class Landing:
             files=len(changes),
             result=ended.result,
         )
-        self._tools.emit(landed)
-        return landed
 
 
 def landing_key(run_id: str, task: str, candidate: str, base: str, tree: str) -> str:

@@ -61,25 +61,39 @@ class Database:
                 raise
 
 
-def open_database(path: Path) -> Database:
+def open_database(path: Path, *, is_checked: bool = False) -> Database:
     """Return the database at ``path``, made with mode 0600 where there is none.
 
+    Args:
+        path: Of the file.
+        is_checked: All of it is looked at first, since what is damaged may be met too late.
+
     Raises:
-        StoreError: It is damaged, locked, or cannot be written.
+        StoreError: It is damaged, locked, or cannot be written; or it is empty, though runs that it
+            should know have left their folders.
         SchemaTooNewError: A newer version of ``loop`` wrote it.
     """
     with _named_errors(path):
+        if path.exists() and not path.stat().st_size and any(path.parent.glob("runs/*")):
+            raise StoreError(
+                f"the database {path} is empty, and so knows nothing of the runs in "
+                f"{path.parent / 'runs'}; put back what it was, or move it away to begin anew: "
+                "results on the branch and kept trees are in git"
+            )
         path.touch(mode=0o600, exist_ok=True)
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
         try:
-            _prepare(connection)
+            _configure(connection)
+            if is_checked:
+                _check(connection)
+            _bring_up_to_date(connection)
         except BaseException:
             connection.close()
             raise
     return Database(connection)
 
 
-def _prepare(connection: sqlite3.Connection) -> None:
+def _configure(connection: sqlite3.Connection) -> None:
     connection.row_factory = sqlite3.Row
     for pragma in (
         f"busy_timeout={_BUSY_MS}",
@@ -89,14 +103,31 @@ def _prepare(connection: sqlite3.Connection) -> None:
         "trusted_schema=OFF",
     ):
         connection.execute(f"PRAGMA {pragma}")
+
+
+def _bring_up_to_date(connection: sqlite3.Connection) -> None:
+    """Make or upgrade the tables; a file that has them is only read."""
+    if _version(connection) == SCHEMA_VERSION:
+        return
     connection.execute("BEGIN IMMEDIATE")
-    (version,) = connection.execute("PRAGMA user_version").fetchone()
-    if version > SCHEMA_VERSION:
-        raise SchemaTooNewError(version, SCHEMA_VERSION)
+    version = _version(connection)
     for statement in _schema().split(";") if version == 0 else _upgrade(version):
         connection.execute(statement)
     connection.execute(f"PRAGMA user_version={SCHEMA_VERSION}")
     connection.execute("COMMIT")
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    version = int(connection.execute("PRAGMA user_version").fetchone()[0])
+    if version > SCHEMA_VERSION:
+        raise SchemaTooNewError(version, SCHEMA_VERSION)
+    return version
+
+
+def _check(connection: sqlite3.Connection) -> None:
+    (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    if found != "ok":
+        raise sqlite3.DatabaseError(" ".join(str(found).split()))
 
 
 def _upgrade(version: int) -> Iterator[str]:
@@ -117,7 +148,7 @@ def _named_errors(path: Path | None = None) -> Iterator[None]:
     try:
         yield
     except sqlite3.DatabaseError as exc:
-        if exc.sqlite_errorname.startswith(_MACHINES):
+        if getattr(exc, "sqlite_errorname", "").startswith(_MACHINES):
             raise StoreError(f"the database{where} cannot be used: {_plainly(exc)}") from exc
         raise StoreError(
             f"the database{where} cannot be used: {exc}; if it is damaged, move it and its -wal "

@@ -24,7 +24,7 @@ class Stores(AbstractContextManager["Stores"]):
 
     def __init__(self, local: Path, clock: Clock | None = None) -> None:
         clock = clock or SystemClock()
-        self._database = open_database(local / FILE_NAME)
+        self._database = open_database(local / FILE_NAME, is_checked=True)
         self.runs = SqliteRuns(self._database)
         self.sessions = SqliteSessions(self._database)
         self.decisions = SqliteDecisions(self._database)

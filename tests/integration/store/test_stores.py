@@ -107,6 +107,22 @@ def test_second_answer_is_refused_and_shows_the_first(database: Database) -> Non
         decisions.answer_decision("T9.1", "x", "now", Limits())
 
 
+def test_answers_are_recorded_all_together_or_not_at_all(database: Database) -> None:
+    decisions = SqliteDecisions(database)
+    for task in ("T1", "T2", "T3"):
+        decisions.raise_decision("r1", task, DecisionDraft(DecisionKind.SCOPE, "?"))
+    decisions.answer_decision("T3.1", "red", "now", Limits())
+    words = [("T1.1", "a", Limits()), ("T2.1", "b", Limits(loops=2))]
+    with pytest.raises(AnswerError, match="the first answer stands"):
+        decisions.answer_decisions([*words, ("T3.1", "c", Limits())], "later")
+    assert [one.answer for one in decisions.decisions()] == [None, None, "red"]
+    answered = decisions.answer_decisions(words, "later")
+    assert [(one.answer, one.raised) for one in answered] == [
+        ("a", Limits()),
+        ("b", Limits(loops=2)),
+    ]
+
+
 def test_two_answers_at_once_are_one_answer(database: Database) -> None:
     decisions = SqliteDecisions(database)
     decisions.raise_decision("r1", "T1", DRAFT)

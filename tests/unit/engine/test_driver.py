@@ -20,7 +20,7 @@ from loopctl.engine.driver import Driver
 from loopctl.engine.landing import Landing
 from loopctl.engine.run import Beginning, Run
 from loopctl.engine.taskrun import RunContext
-from loopctl.errors import CancelledError, SandboxError
+from loopctl.errors import CancelledError, MachineError, SandboxError
 from loopctl.events import RunEnded
 from loopctl.manifest.frontier import Frontier
 from loopctl.manifest.toml import TomlManifest
@@ -304,6 +304,25 @@ def test_several_jobs_run_side_by_side_and_land_one_by_one(rig: Any, bench: Any)
     assert set(one.statuses().values()) == {TaskStatus.DONE}
     commits = [event.commit for event in bench.of("task_landed")]
     assert bench.repository.parents[commits[1]] == commits[0]
+
+
+def test_what_cannot_be_written_after_a_landing_ends_the_drive_and_never_undoes_it(
+    rig: Any, bench: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one = rig(manifest("A", "B A"))
+    write = bench.log.emit
+
+    def full(event: Any) -> Any:
+        if event.type == "task_landed":
+            raise MachineError("the disk is full")
+        return write(event)
+
+    monkeypatch.setattr(bench.log, "emit", full)
+    with pytest.raises(MachineError, match="the disk is full"):
+        one.drive(ByTask())
+    # As a crash leaves it: the next drive asks git, which knows of the landing.
+    assert one.statuses() == {"A": TaskStatus.IN_PROGRESS, "B": TaskStatus.TODO}
+    assert [entry.task for entry in bench.repository.landings()] == ["A"]
 
 
 def test_answered_task_gets_the_words_of_the_human(rig: Any, bench: Any) -> None:

@@ -131,6 +131,21 @@ def test_approved_step_goes_on_at_exactly_its_call_with_a_token(
     assert ended.plan.budget.loops_used == 1
 
 
+@pytest.mark.parametrize(
+    ("answer", "approval"), [(AGAIN, "token for T1.1"), (f"{HAPPENED}: ticket 7", None)]
+)
+def test_whoever_says_that_a_call_is_to_be_run_again_is_not_asked_for_its_approval_too(
+    bench: Any, task: MakeTask, worker: MakeWorker, answer: str, approval: str | None
+) -> None:
+    bench.run(worker(interrupted(OUTCOME)), task())
+    hands = worker(ScriptedStep(tree="good", events=DONE))
+    bench.gate.passing = frozenset({"good"})
+    assert bench.run(hands, task(), start(answered(DecisionKind.OUTCOME, answer))).is_passed
+    resume = hands.requests[0].resume
+    assert resume is not None
+    assert (resume.is_allowed, resume.approval) == (True, approval)
+
+
 @pytest.mark.parametrize("answer", ["reject", "no", "approve it, but only once"])
 def test_anything_but_an_approval_lets_the_step_go_on_without_the_call(
     bench: Any, task: MakeTask, worker: MakeWorker, answer: str
