@@ -66,7 +66,7 @@ def test_a_database_of_a_newer_version_is_one_message_and_left_as_it_is(asking: 
 def test_a_truncated_database_is_one_message_and_left_as_it_is(asking: Any, left: float) -> None:
     path = database_of(asking)
     content = path.read_bytes()
-    size = int(left * len(content)) if isinstance(left, float) else left
+    size = int(left * len(content)) if 0 < left < 1 else int(left)
     path.write_bytes(content[:size])
     refused(asking, "move it" if left else "is empty")
     # What can be saved by hand is still there.
