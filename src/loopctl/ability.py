@@ -10,8 +10,8 @@ from loopctl.worker.model.routes import routes_of
 from loopctl.worker.names import COMMAND, GRAPH
 
 UNCONFINED = (
-    "asks a model, and nothing keeps what a model does inside its worktree: this version confines "
-    "no command. Run it with --no-sandbox to let it do what you can do, or with --attended"
+    "nothing keeps what a model does inside its worktree, since this version confines no command; "
+    "run it with --no-sandbox to let it do what you can do, or with --attended"
 )
 
 

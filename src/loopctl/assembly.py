@@ -41,6 +41,11 @@ from loopctl.worker.command import CommandWorker
 from loopctl.worker.names import COMMAND
 
 
+def light_workers() -> dict[str, Worker]:
+    """Return the workers that need nothing but a sandbox, by name."""
+    return {COMMAND: CommandWorker()}
+
+
 def open_repository(
     place: Place, settings: Settings, cancel: threading.Event | None = None
 ) -> OwnedRepository:
@@ -145,7 +150,7 @@ class Drive(AbstractContextManager["Drive"]):
                 person=person,
             ),
         )
-        workers: dict[str, Worker] = {COMMAND: CommandWorker()}
+        workers = light_workers()
         if any(asks_models(task, settings) for task in manifest.tasks):
             # Loading what speaks to models takes as long as a small task.
             from loopctl.modelling import Modelling  # noqa: PLC0415

@@ -15,7 +15,7 @@ def why_unworkable(task: Task, default_worker: str, hindrances: Mapping[str, str
     """
     worker = task.worker or default_worker
     if worker in hindrances:
-        return hindrances[worker] or None
+        return f"needs the worker {worker}: {hindrances[worker]}" if hindrances[worker] else None
     return (
         f"needs the worker {worker}, which this version does not have; give it a command and "
         'worker = "command"'

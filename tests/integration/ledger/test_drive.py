@@ -98,7 +98,7 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., An
 
     def make(sink: Any, policy: Any = lambda _call: Ruling()) -> tuple[Project, Caller]:
         worker = Caller(root / ".local", {"send": sink}, policy)
-        monkeypatch.setattr(assembly, "workers", lambda: {"command": worker})
+        monkeypatch.setattr(assembly, "light_workers", lambda: {"command": worker})
         return open_project(root), worker
 
     return make

@@ -173,7 +173,7 @@ def test_what_a_kill_leaves_is_kept_whatever_state_it_is_in(
     name = next((project.root / ".local" / "worktrees").iterdir()).name
     for lock in (f"git/worktrees/{name}/index.lock", f"git/worktrees/{name}/HEAD.lock"):
         (project.root / ".local" / lock).touch()
-    (project.root / ".local" / "indexes" / name).write_bytes(b"no index at all")
+    (project.root / ".local" / "indexes" / name / "index").write_bytes(b"no index at all")
     project.manifest(project.task("T1"))
     outcome = project.run()
     assert outcome.code == 0, outcome

@@ -13,4 +13,5 @@ def test_a_worker_that_is_not_there_is_named_and_the_task_is_not() -> None:
 
 
 def test_what_hinders_a_worker_is_said_as_it_is() -> None:
-    assert why_unworkable(TASK, "graph", {"graph": "has no model"}) == "has no model"
+    said = why_unworkable(TASK, "graph", {"graph": "no model is there"})
+    assert said == "needs the worker graph: no model is there"
