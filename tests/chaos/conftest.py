@@ -20,7 +20,6 @@ from typing import Any
 import pytest
 
 from loopctl.bootstrap import open_project
-from loopctl.plan import INTERRUPT_FLAG
 
 LIMIT_S = 180
 WORLD = Path(__file__).with_name("world.py")
@@ -70,8 +69,8 @@ LEDGER = """
 SELECT s.task, c.iteration, c.ordinal, c.tool, c.args_sha256, c.state
 FROM calls c JOIN sessions s ON s.id = c.session_id ORDER BY 1, 2, 3
 """
-SESSIONS = f"""
-SELECT s.task, s.candidate, max(c.loop_iteration < {INTERRUPT_FLAG})
+SESSIONS = """
+SELECT s.task, s.candidate, max(c.loop_iteration < 65536)
 FROM sessions s LEFT JOIN checkpoints c ON c.session_id = s.id GROUP BY s.id ORDER BY 1, 2
 """
 APPROVALS = """
@@ -146,6 +145,7 @@ class Rig:
         self.folder = place / "project"
         self.effects = place / "effects"
         self.answers = place / "answers.toml"
+        self.path = os.environ["PATH"]
         self._stages = place.with_name(f"{place.name}-stages")
         self._zygote = zygote
         (self.folder / "tasks").mkdir(parents=True)
@@ -177,7 +177,8 @@ class Rig:
         return done.stdout
 
     def env(self, failpoint: str = "") -> dict[str, str]:
-        return {"LOOP_FAILPOINT": failpoint, "NO_COLOR": "1", "TMPDIR": str(self.place / "tmp")}
+        tmp = str(self.place / "tmp")
+        return {"LOOP_FAILPOINT": failpoint, "NO_COLOR": "1", "TMPDIR": tmp, "PATH": self.path}
 
     def argv(self, *words: str) -> tuple[str, ...]:
         return ("-C", str(self.folder), *words)
@@ -363,7 +364,16 @@ class Rig:
         assert [path for path in self.folder.rglob("*.lock") if path.name not in OURS] == []
         places = ("worktrees", "indexes", "exchange", "origins", "trash", "owners", "git/worktrees")
         left = [str(path) for place in places for path in (local / place).glob("*")]
-        marks = ("carry-*", "wip-*", "clone-*", "rescue-*", "pack-*", "marker-*", "land-*", "landing")
+        marks = (
+            "carry-*",
+            "wip-*",
+            "clone-*",
+            "rescue-*",
+            "pack-*",
+            "marker-*",
+            "land-*",
+            "landing",
+        )
         left += [str(path) for mark in marks for path in local.glob(mark)]
         left += [str(path) for path in (self.place / "tmp").iterdir()]
         left += [str(path) for path in self.folder.glob("tasks/.*")]
@@ -398,6 +408,19 @@ def processes_in(folder: Path) -> list[int]:
         if bytes(folder) in line or where.startswith(str(folder)):
             found.append(int(entry.name))
     return found
+
+
+@pytest.fixture(scope="session")
+def traceable() -> None:
+    """Skip where no process can be traced."""
+    try:
+        done = subprocess.run(
+            ["strace", "-o", "/dev/null", "true"], capture_output=True, check=False, timeout=60
+        )
+    except FileNotFoundError:
+        pytest.skip("strace is not installed")
+    if done.returncode:
+        pytest.skip(f"ptrace is refused here: {done.stderr.decode(errors='replace').strip()}")
 
 
 @pytest.fixture(scope="session")

@@ -57,10 +57,10 @@ def both(rig: Any, *words: str) -> list[tuple[int, str]]:
     return [(process.returncode, words) for process, words in zip(processes, said, strict=True)]
 
 
-@pytest.mark.parametrize("_round", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, ROUNDS))])
-def test_two_processes_at_once_do_everything_once(
-    rig: Any, undisturbed: Any, _round: int
-) -> None:
+@pytest.mark.parametrize(
+    "_round", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, ROUNDS))]
+)
+def test_two_processes_at_once_do_everything_once(rig: Any, undisturbed: Any, _round: int) -> None:
     rig.back_to("new")
     ended = both(rig)
     # The second either found the first at work, or came after it and found nothing to do.
@@ -70,7 +70,9 @@ def test_two_processes_at_once_do_everything_once(
     assert rig.ended() == undisturbed
 
 
-@pytest.mark.parametrize("_round", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, ROUNDS))])
+@pytest.mark.parametrize(
+    "_round", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, ROUNDS))]
+)
 def test_answers_delivered_twice_at_once_are_taken_once(
     rig: Any, undisturbed: Any, _round: int
 ) -> None:
@@ -81,7 +83,9 @@ def test_answers_delivered_twice_at_once_are_taken_once(
     assert rig.ended() == undisturbed
 
 
-@pytest.mark.parametrize("_round", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, ROUNDS))])
+@pytest.mark.parametrize(
+    "_round", [0, *(pytest.param(n, marks=pytest.mark.slow) for n in range(1, ROUNDS))]
+)
 def test_resume_delivered_twice_after_a_kill_goes_on_once(
     rig: Any, undisturbed: Any, _round: int
 ) -> None:

@@ -191,7 +191,7 @@ BURNT: Final[Mapping[str, Callable[[int], object]]] = {
     "pwrite64": lambda file: os.pwrite(file, b"x", 0),
     "rename": lambda _: os.rename(NOWHERE, NOWHERE),  # noqa: PTH104 - exactly this call
     "unlink": lambda _: os.unlink(NOWHERE),  # noqa: PTH108
-    "unlinkat": lambda file: os.unlink("a", dir_fd=file),  # noqa: PTH108
+    "unlinkat": lambda file: os.unlink("a", dir_fd=file),
     "rmdir": lambda _: os.rmdir(NOWHERE),  # noqa: PTH106
     "mkdir": lambda _: os.mkdir(f"{NOWHERE}/a"),  # noqa: PTH102
     "link": lambda _: os.link(NOWHERE, NOWHERE),
