@@ -77,6 +77,7 @@ def test_there_are_crash_points_around_all_that_lasts(points: list[str]) -> None
     kinds = {name.partition(".")[0] for name in names}
     assert kinds == {
         "audit",
+        "branch",
         "capsule",
         "database",
         "events",
