@@ -234,14 +234,14 @@ class Rig:
 
     def finish(self) -> None:
         """Answer whatever is asked, and drive what a crash has left, until all is done."""
-        for _ in range(ROUNDS):
+        for number in range(ROUNDS):
             asked = self.open_decisions()
             doubts = [row for row in asked if row["kind"] == "outcome"]
             if doubts:
                 self.settle(doubts[0])
             elif asked:
                 assert self.answer(asked) in {0, 3}
-            elif self.statuses() != ["done", "done", "done"] or self.is_under_way():
+            elif not (number and self.is_done()):
                 assert self.loop() in {0, 3}
             else:
                 return
@@ -249,13 +249,13 @@ class Rig:
 
     def finish_by_name(self) -> None:
         """Do all that is left: name what the machine has broken, answer what is asked."""
-        for _ in range(ROUNDS):
+        for number in range(ROUNDS):
             statuses = dict(zip("CBT", self.statuses() or ["todo"] * 3, strict=False))
             blocked = [task for task, status in statuses.items() if status == "blocked"]
             asked = self.open_decisions()
             if blocked:
                 assert self.loop(*blocked) in {0, 3, 4}
-            elif list(statuses.values()) == ["done", "done", "done"] and not self.is_under_way():
+            elif number and self.is_done():
                 return
             elif doubts := [row for row in asked if row["kind"] == "outcome"]:
                 self.settle(doubts[0])
@@ -293,6 +293,9 @@ class Rig:
 
     def open_decisions(self) -> list[sqlite3.Row]:
         return self.rows("SELECT * FROM decisions WHERE answer IS NULL ORDER BY seq")
+
+    def is_done(self) -> bool:
+        return self.statuses() == ["done", "done", "done"] and not self.is_under_way()
 
     def is_under_way(self) -> bool:
         return any(row["status"] == "running" for row in self.rows("SELECT status FROM runs"))

@@ -27,6 +27,9 @@ class LocalBrain:
         self._path = folder / FILE_NAME
         self._goal = goal
         self._lock = threading.RLock()
+        # A killed process may have left its draft, and this one may write none in its place.
+        with contextlib.suppress(OSError):
+            self._draft.unlink()
 
     def boot(self) -> Capsule:
         """Return the capsule as it is on disk; the goal alone where there is none."""
@@ -43,22 +46,25 @@ class LocalBrain:
         """
         data = render(capsule).encode("utf-8", "surrogateescape")
         with self._lock, machine_errors(f"the capsule {self._path} cannot be written"):
-            draft = self._path.with_suffix(".tmp")
             try:
-                self._replace(draft, data)
+                self._replace(data)
             except OSError:
                 with contextlib.suppress(OSError):
-                    draft.unlink()
+                    self._draft.unlink()
                 raise
 
-    def _replace(self, draft: Path, data: bytes) -> None:
-        file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    @property
+    def _draft(self) -> Path:
+        return self._path.with_suffix(".tmp")
+
+    def _replace(self, data: bytes) -> None:
+        file = os.open(self._draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(file, "wb") as stream:
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
         failpoints.reach("capsule.before_replace")
-        draft.replace(self._path)
+        self._draft.replace(self._path)
         failpoints.reach("capsule.after_replace")
 
     def update(self, change: Callable[[Capsule], Capsule]) -> None:

@@ -74,6 +74,9 @@ def test_capsule_that_cannot_be_written_leaves_the_one_before_and_no_draft(
         brain.carry(Capsule(goal="g", current_step="second"))
     assert [path.name for path in tmp_path.iterdir()] == ["context.md"]
     assert brain.boot().current_step == "first"
+    (tmp_path / "context.tmp").write_text("half a ca")
+    assert LocalBrain(tmp_path, "g").boot().current_step == "first"
+    assert [path.name for path in tmp_path.iterdir()] == ["context.md"]
 
 
 def test_text_says_the_next_step_and_what_is_open() -> None:
