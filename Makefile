@@ -31,7 +31,7 @@ test: lint
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
 
 test-all: lint
-	$(BIN)/python -m pytest -m ""
+	$(BIN)/python -m pytest -m "" --numprocesses auto
 
 format: $(STAMP)
 	$(BIN)/ruff check --fix .

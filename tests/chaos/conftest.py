@@ -20,7 +20,6 @@ from typing import Any
 import pytest
 
 from loopctl.bootstrap import open_project
-from loopctl.plan import INTERRUPT_FLAG
 
 LIMIT_S = 180
 WORLD = Path(__file__).with_name("world.py")
@@ -70,10 +69,10 @@ LEDGER = """
 SELECT s.task, c.iteration, c.ordinal, c.tool, c.args_sha256, c.state
 FROM calls c JOIN sessions s ON s.id = c.session_id ORDER BY 1, 2, 3
 """
-SESSIONS = f"""
-SELECT s.task, s.candidate, max(c.loop_iteration < {INTERRUPT_FLAG})
+SESSIONS = """
+SELECT s.task, s.candidate, max(c.loop_iteration < 65536)
 FROM sessions s LEFT JOIN checkpoints c ON c.session_id = s.id GROUP BY s.id ORDER BY 1, 2
-"""  # noqa: S608 - a number of ours
+"""
 APPROVALS = """
 SELECT d.task, a.ordinal, a.tool, a.used IS NULL FROM approvals a JOIN decisions d
 ON d.id = a.decision_id WHERE d.kind = 'approval'
@@ -146,6 +145,7 @@ class Rig:
         self.folder = place / "project"
         self.effects = place / "effects"
         self.answers = place / "answers.toml"
+        self.path = os.environ["PATH"]
         self._stages = place.with_name(f"{place.name}-stages")
         self._zygote = zygote
         (self.folder / "tasks").mkdir(parents=True)
@@ -177,7 +177,8 @@ class Rig:
         return done.stdout
 
     def env(self, failpoint: str = "") -> dict[str, str]:
-        return {"LOOP_FAILPOINT": failpoint, "NO_COLOR": "1", "TMPDIR": str(self.place / "tmp")}
+        tmp = str(self.place / "tmp")
+        return {"LOOP_FAILPOINT": failpoint, "NO_COLOR": "1", "TMPDIR": tmp, "PATH": self.path}
 
     def argv(self, *words: str) -> tuple[str, ...]:
         return ("-C", str(self.folder), *words)
@@ -233,14 +234,14 @@ class Rig:
 
     def finish(self) -> None:
         """Answer whatever is asked, and drive what a crash has left, until all is done."""
-        for _ in range(ROUNDS):
+        for number in range(ROUNDS):
             asked = self.open_decisions()
             doubts = [row for row in asked if row["kind"] == "outcome"]
             if doubts:
                 self.settle(doubts[0])
             elif asked:
                 assert self.answer(asked) in {0, 3}
-            elif self.statuses() != ["done", "done", "done"] or self.is_under_way():
+            elif not (number and self.is_done()):
                 assert self.loop() in {0, 3}
             else:
                 return
@@ -248,13 +249,13 @@ class Rig:
 
     def finish_by_name(self) -> None:
         """Do all that is left: name what the machine has broken, answer what is asked."""
-        for _ in range(ROUNDS):
+        for number in range(ROUNDS):
             statuses = dict(zip("CBT", self.statuses() or ["todo"] * 3, strict=False))
             blocked = [task for task, status in statuses.items() if status == "blocked"]
             asked = self.open_decisions()
             if blocked:
                 assert self.loop(*blocked) in {0, 3, 4}
-            elif list(statuses.values()) == ["done", "done", "done"] and not self.is_under_way():
+            elif number and self.is_done():
                 return
             elif doubts := [row for row in asked if row["kind"] == "outcome"]:
                 self.settle(doubts[0])
@@ -292,6 +293,9 @@ class Rig:
 
     def open_decisions(self) -> list[sqlite3.Row]:
         return self.rows("SELECT * FROM decisions WHERE answer IS NULL ORDER BY seq")
+
+    def is_done(self) -> bool:
+        return self.statuses() == ["done", "done", "done"] and not self.is_under_way()
 
     def is_under_way(self) -> bool:
         return any(row["status"] == "running" for row in self.rows("SELECT status FROM runs"))
@@ -407,6 +411,19 @@ def processes_in(folder: Path) -> list[int]:
         if bytes(folder) in line or where.startswith(str(folder)):
             found.append(int(entry.name))
     return found
+
+
+@pytest.fixture(scope="session")
+def traceable() -> None:
+    """Skip where no process can be traced."""
+    try:
+        done = subprocess.run(
+            ["strace", "-o", "/dev/null", "true"], capture_output=True, check=False, timeout=60
+        )
+    except FileNotFoundError:
+        pytest.skip("strace is not installed")
+    if done.returncode:
+        pytest.skip(f"ptrace is refused here: {done.stderr.decode(errors='replace').strip()}")
 
 
 @pytest.fixture(scope="session")

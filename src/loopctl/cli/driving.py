@@ -41,6 +41,7 @@ def drive(project: "Project", work: Work, *, as_json: bool, attended: bool) -> N
         try:
             ended = work([*first, *shown], _asker(view) if attended else None)
         finally:
+            files.close()
             if spans is not None:
                 spans.close()
     summary = follower.summary
@@ -87,6 +88,11 @@ class FilesOfRun:
         if self._files is None:
             self._files = RunFiles(self._project.run_folder(event.run), self._commands)
         self._files(event)
+
+    def close(self) -> None:
+        """Write what waits to be written."""
+        if self._files is not None:
+            self._files.close()
 
     @property
     def fault(self) -> str | None:

@@ -45,6 +45,9 @@ class LocalBrain:
         self._goal = goal
         self._lock = threading.RLock()
         self._known: _Known | None = None
+        # A killed process may have left its draft, and this one may write none in its place.
+        with contextlib.suppress(OSError):
+            self._draft.unlink()
 
     def boot(self) -> Capsule:
         """Return the capsule as it is on disk; the goal alone where there is none."""
@@ -74,25 +77,28 @@ class LocalBrain:
             known = self._fresh()
             if known is not None and known.data == data:
                 return
-            draft = self._path.with_suffix(".tmp")
             try:
-                stat = self._replace(draft, data)
+                stat = self._replace(data)
             except OSError:
                 with contextlib.suppress(OSError):
-                    draft.unlink()
+                    self._draft.unlink()
                 raise
             # A text that was mended is not the one that a reader gets.
             self._known = None if mended else _Known(stat, data, capsule)
 
-    def _replace(self, draft: Path, data: bytes) -> tuple[int, int, int]:
-        file = os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+    @property
+    def _draft(self) -> Path:
+        return self._path.with_suffix(".tmp")
+
+    def _replace(self, data: bytes) -> tuple[int, int, int]:
+        file = os.open(self._draft, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
         with os.fdopen(file, "wb") as stream:
             stream.write(data)
             stream.flush()
             os.fsync(stream.fileno())
             stat = _stat(stream.fileno())
         failpoints.reach("capsule.before_replace")
-        draft.replace(self._path)
+        self._draft.replace(self._path)
         failpoints.reach("capsule.after_replace")
         return stat
 

@@ -9,10 +9,11 @@ import os
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
-from threading import Lock
+from threading import Lock, Timer
 from typing import Final
 
 from loopctl import failpoints
+from loopctl.clock import Clock, SystemClock
 from loopctl.events import (
     AnyEvent,
     DecisionRaised,
@@ -40,38 +41,88 @@ _TURNING_POINTS: Final = (
 )
 
 
+_CHEAP_S: Final = 0.05
+_REST: Final = 20
+"""How many times as long as it took to write the files they are left alone after that.
+
+In a run of a thousand quick tasks the reports would else take longer than the work.
+"""
+
+
 class RunFiles:
     """Writes the files of one run; called with each of its events."""
 
-    def __init__(self, folder: Path, commands: Commands | None = None) -> None:
+    def __init__(
+        self, folder: Path, commands: Commands | None = None, clock: Clock | None = None
+    ) -> None:
         """Remember where to write; nothing is read or written yet.
 
         Args:
             folder: ``.local/runs/<run_id>``.
             commands: How commands are written for this reader.
+            clock: Tells how long the writing takes.
         """
         self._folder = folder
         self._commands = commands or Commands()
-        self._summary: RunSummary | None = None
+        self._clock = clock or SystemClock()
+        self._summary = RunSummary()
         self._lock = Lock()
+        self._is_behind = False
+        self._due_s = 0.0
+        self._timer: Timer | None = None
         self.fault: str | None = None
 
     def __call__(self, event: AnyEvent) -> None:
-        """Take one event; write at the turning points of a run. Never raises for the disk."""
+        """Take one event; write at the turning points of a run. Never raises for the disk.
+
+        Where writing has become dear, what comes in quick succession is written together.
+        """
         with self._lock:
-            if self._summary is None:
+            if not self._summary.seq:
                 self._summary = summarize(_history(self._folder / "events.jsonl", event.seq))
             self._summary = advance(self._summary, event)
-            if isinstance(event, _TURNING_POINTS):
-                self._write(self._summary)
+            if isinstance(event, RunEnded):
+                self._write()
+            elif isinstance(event, _TURNING_POINTS):
+                self._is_behind = True
+                self._write_when_due()
 
-    def _write(self, summary: RunSummary) -> None:
+    def close(self) -> None:
+        """Write what waits to be written."""
+        with self._lock:
+            if self._timer is not None:
+                self._timer.cancel()
+                self._timer = None
+            if self._is_behind:
+                self._write()
+
+    def _write_when_due(self) -> None:
+        left_s = self._due_s - self._clock.monotonic()
+        if left_s <= 0:
+            self._write()
+        elif self._timer is None:
+            self._timer = Timer(left_s, self._write_late)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _write_late(self) -> None:
+        with self._lock:
+            self._timer = None
+            if self._is_behind:
+                self._write()
+
+    def _write(self) -> None:
+        self._is_behind = False
+        began_s = self._clock.monotonic()
         try:
-            write_files(self._folder, summary, self._commands)
+            write_files(self._folder, self._summary, self._commands)
         except OSError as exc:
             self.fault = f"the report in {self._folder} could not be written: {exc.strerror or exc}"
         else:
             self.fault = None
+        now_s = self._clock.monotonic()
+        took_s = now_s - began_s
+        self._due_s = now_s + _REST * took_s if took_s > _CHEAP_S else 0.0
 
 
 def write_files(folder: Path, summary: RunSummary, commands: Commands) -> None:

@@ -5,6 +5,7 @@ import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path, PurePosixPath
 
+from loopctl import failpoints
 from loopctl.domain import Sha, TaskId
 from loopctl.errors import GitError, LandingRefusedError, RepositoryError
 from loopctl.records import Landed
@@ -259,7 +260,9 @@ class IntegrationBranch:
         """Note which lock is ours in the user's repository, should a kill leave it there."""
         write_if_changed(self._marker, os.fsencode(f"{self._users.git_dir}/{self._ref}.lock"))
         yield
+        failpoints.reach("branch.before_unmark")
         self._marker.unlink(missing_ok=True)
+        failpoints.reach("branch.after_unmark")
 
     def _moved(self, now: Sha | None, old: Sha | None) -> LandingRefusedError:
         if now is None and old is not None:

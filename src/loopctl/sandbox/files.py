@@ -23,8 +23,13 @@ def write_if_changed(path: Path, content: bytes) -> None:
     descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o600)
     with os.fdopen(descriptor, "wb") as file:
         file.write(content)
+    move(fresh, path)
+
+
+def move(source: Path, target: Path) -> None:
+    """Rename within one file system; a file that is there is replaced."""
     failpoints.reach("sandbox.before_replace")
-    fresh.replace(path)
+    source.replace(target)
     failpoints.reach("sandbox.after_replace")
 
 

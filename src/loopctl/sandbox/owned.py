@@ -14,10 +14,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from loopctl import failpoints
 from loopctl.errors import GitError, RepositoryError
 from loopctl.sandbox import environment, proctree
 from loopctl.sandbox.checkout import LOOK, Checkout, trusted_folders
-from loopctl.sandbox.files import remove_tree, write_if_changed
+from loopctl.sandbox.files import move, remove_tree, write_if_changed
 from loopctl.sandbox.git import Git, global_config_text
 from loopctl.sandbox.lock import Presence, locked
 
@@ -212,7 +213,7 @@ def _mark(layout: Layout, git: Git) -> None:
         exclude = Path(folder, ".git", "info", "exclude")
         exclude.parent.mkdir(exist_ok=True)
         exclude.write_text("*\n")
-        Path(folder, ".git").rename(layout.root / ".git")
+        move(Path(folder, ".git"), layout.root / ".git")
 
 
 def _exclude_from_user(layout: Layout, checkout: Checkout) -> None:
@@ -224,8 +225,10 @@ def _exclude_from_user(layout: Layout, checkout: Checkout) -> None:
     exclude.parent.mkdir(exist_ok=True)
     present = exclude.read_bytes() if exclude.exists() else b""
     if line not in present.splitlines():
+        failpoints.reach("sandbox.before_exclude")
         with exclude.open("ab") as file:
             file.write((b"" if not present or present.endswith(b"\n") else b"\n") + line + b"\n")
+        failpoints.reach("sandbox.after_exclude")
 
 
 def _clone(layout: Layout, checkout: Checkout, git: Git) -> None:
@@ -246,7 +249,7 @@ def _clone(layout: Layout, checkout: Checkout, git: Git) -> None:
         remove_tree(folder)
         said = error.args[2].strip() or "git clone ended without a message"
         raise RepositoryError(f"{checkout.root} cannot be cloned: {said}") from error
-    (folder / "git").rename(layout.git_dir)
+    move(folder / "git", layout.git_dir)
     shutil.rmtree(folder, ignore_errors=True)
 
 

@@ -20,7 +20,7 @@ from loopctl.records import Rescued
 from loopctl.sandbox import process
 from loopctl.sandbox.environment import command_environment, write_home
 from loopctl.sandbox.exchange import OutboxExchange
-from loopctl.sandbox.files import disk_errors, remove_tree
+from loopctl.sandbox.files import disk_errors, move, remove_tree
 from loopctl.sandbox.git import Git, git_words
 from loopctl.sandbox.increment import Increment, Outline, outline
 from loopctl.sandbox.leftout import left_out
@@ -310,7 +310,7 @@ class Worktree:
         places = (self.workdir, layout.admin(self._name), self._index.parent)
         for number, place in enumerate(places):
             if place.exists() or place.is_symlink():
-                place.rename(trash / str(number))
+                move(place, trash / str(number))
         return trash
 
     def _settle(self) -> None:

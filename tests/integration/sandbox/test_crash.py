@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from loopctl.errors import LoopctlError, RepositoryError, SandboxError
+from loopctl.sandbox.checkout import LOOK
 
 _LIFE = """
 import os, sys, threading
@@ -114,6 +115,32 @@ def test_the_lock_of_a_killed_landing_is_removed_and_no_other_of_the_users(users
     (users.root / ".local" / "landing").write_text(str(ours))
     works(users)
     assert theirs.exists()
+
+
+def test_drafts_and_looks_of_dead_processes_are_swept_away_and_those_of_living_ones_stay(
+    users: Any,
+) -> None:
+    users.owned().sync()
+    local, temporary = users.root / ".local", Path(users.env["TMPDIR"])
+    with subprocess.Popen(["true"]) as ended:
+        ended.wait()
+    dead = temporary / f"{LOOK}{ended.pid}-x"
+    living = temporary / f"{LOOK}{os.getpid()}-x"
+    for folder in (dead, living):
+        folder.mkdir()
+        (folder / "gitconfig").touch()
+    drafts = [
+        local / name
+        for name in ("gitconfig.1.2.new", "git/config.1.2.new", "git/info/exclude.1.2.new")
+    ]
+    drafts += [local / "origins" / "T1.1.2.new", local / "shim" / "loop.1"]
+    for draft in drafts:
+        draft.touch()
+    users.owned().sync()
+    assert (dead.exists(), living.exists()) == (False, True)
+    assert [draft for draft in drafts if draft.exists()] == []
+    shutil.rmtree(living)
+    works(users)
 
 
 def test_kills_at_any_moment_are_made_good(users: Any) -> None:

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from loopctl.context.brain import LocalBrain
 from loopctl.context.capsule import parse, render
+from loopctl.errors import MachineError
 from loopctl.records import Capsule, DeferredTask
 
 # What a TOML file, where goals come from, can hold: any text but lone surrogates.
@@ -71,6 +72,25 @@ def test_capsule_is_private_and_no_draft_of_it_stays(tmp_path: Path) -> None:
     assert brain.boot().current_step == "do it"
     assert [path.name for path in tmp_path.iterdir()] == ["context.md"]
     assert stat.S_IMODE((tmp_path / "context.md").stat().st_mode) == 0o600
+
+
+def test_capsule_that_cannot_be_written_leaves_the_one_before_and_no_draft(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    brain = LocalBrain(tmp_path, "g")
+    brain.carry(Capsule(goal="g", current_step="first"))
+
+    def full(path: Path, target: Path) -> Path:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "replace", full)
+    with pytest.raises(MachineError, match="the disk is full"):
+        brain.carry(Capsule(goal="g", current_step="second"))
+    assert [path.name for path in tmp_path.iterdir()] == ["context.md"]
+    assert brain.boot().current_step == "first"
+    (tmp_path / "context.tmp").write_text("half a ca")
+    assert LocalBrain(tmp_path, "g").boot().current_step == "first"
+    assert [path.name for path in tmp_path.iterdir()] == ["context.md"]
 
 
 def test_text_says_the_next_step_and_what_is_open() -> None:

@@ -5,11 +5,13 @@ from pathlib import Path
 
 import pytest
 
+from loopctl.clock import SystemClock
 from loopctl.domain import RunStatus
 from loopctl.events import AnyEvent, RunEnded, RunResumed, dump
 from loopctl.report.files import RunFiles
 from loopctl.report.fold import summarize
 from loopctl.report.summary import to_document
+from loopctl.testing import StillClock
 
 Number = Callable[[Sequence[AnyEvent]], tuple[AnyEvent, ...]]
 Story = tuple[AnyEvent, ...]
@@ -23,7 +25,7 @@ def _log(folder: Path, events: Sequence[AnyEvent]) -> None:
 
 def test_files_follow_the_run(tmp_path: Path, story: Story) -> None:
     folder = tmp_path / "run"
-    files = RunFiles(folder)
+    files = RunFiles(folder, clock=StillClock())
     for seen, event in enumerate(story, 1):
         files(event)
         document = json.loads((folder / "run.json").read_text())
@@ -61,6 +63,45 @@ def test_a_torn_line_of_the_history_is_passed_over(tmp_path: Path, story: Story)
     RunFiles(tmp_path)(story[-1])
     document = json.loads((tmp_path / "run.json").read_text())
     assert document["tasks"][0]["landed"] == "c1" * 20
+
+
+class Slow(SystemClock):
+    """A clock by which everything takes ``seconds``."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.looks = 0
+
+    def monotonic(self) -> float:
+        self.looks += 1
+        return self.looks * self.seconds
+
+
+def test_where_writing_is_dear_the_files_follow_a_little_later(
+    tmp_path: Path, story: Story
+) -> None:
+    files = RunFiles(tmp_path, clock=Slow(0.06))
+    for event in story[:-1]:
+        files(event)
+    seen = json.loads((tmp_path / "run.json").read_text())
+    assert seen != to_document(summarize(story[:-1]))
+    assert files._timer is not None
+    files._timer.join(60)
+    assert json.loads((tmp_path / "run.json").read_text()) == to_document(summarize(story[:-1]))
+
+
+@pytest.mark.parametrize("is_ended", [True, False])
+def test_the_end_of_a_run_is_written_at_once_however_dear(
+    tmp_path: Path, story: Story, *, is_ended: bool
+) -> None:
+    files = RunFiles(tmp_path, clock=Slow(1000.0))
+    told = story if is_ended else story[:-1]
+    for event in told:
+        files(event)
+    if not is_ended:
+        files.close()
+    assert json.loads((tmp_path / "run.json").read_text()) == to_document(summarize(told))
+    files.close()
 
 
 def test_a_full_disk_ends_no_run_and_leaves_the_last_good_file(
