@@ -184,7 +184,9 @@ def test_interrupted_step_that_is_cut_when_it_is_taken_up_again_goes_on_from_the
     hands = Faulty(steps("ruin", "good"), 0)
     assert bench.run(hands, task(), Start(head=Sha("c1"), answers=(answer,))).is_passed
     assert hands.requests[0] == hands.requests[1]
-    assert hands.requests[1].resume.blob == b"blob"
+    resume = hands.requests[1].resume
+    assert resume is not None
+    assert resume.blob == b"blob"
 
 
 def test_fault_after_an_interrupt_does_not_lose_it(bench: Any, task: MakeTask) -> None:

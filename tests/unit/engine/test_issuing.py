@@ -134,7 +134,7 @@ def test_memories_are_asked_for_once_a_todo_and_shown_in_each_of_its_steps(
 def test_without_a_recall_nothing_is_shown(bench: Any, task: MakeTask) -> None:
     hands = ScriptedWorker([ScriptedStep(events=DONE)])
     bench.run(hands, task())
-    assert hands.requests[0].recalled == hands.requests[0].replies == ()
+    assert (hands.requests[0].recalled, hands.requests[0].replies) == ((), ())
 
 
 # The past
