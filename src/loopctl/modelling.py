@@ -8,7 +8,6 @@ from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from types import TracebackType
-from typing import Final
 
 from loopctl.clock import Clock
 from loopctl.context.compaction import BackgroundCompactor
@@ -26,19 +25,16 @@ from loopctl.sandbox.repository import OwnedRepository
 from loopctl.sandbox.service import ProcessService
 from loopctl.sandbox.tools.catalogue import WORK_TOOLS
 from loopctl.settings import ContextSettings, Settings
-from loopctl.store.caps import RunCaps
+from loopctl.store.caps import run_caps
 from loopctl.store.history import RunHistory
 from loopctl.store.memories import SqliteMemories
 from loopctl.store.stores import Stores
-from loopctl.tomlsource.sources import Source
 from loopctl.worker.host import GraphWorker
 from loopctl.worker.link import CHILD, ModelProcess
 from loopctl.worker.model.routes import NETWORK_VARIABLES, Routes, routes_of
 from loopctl.worker.names import GRAPH
 from loopctl.worker.oracle import ChildOracle
 from loopctl.worker.variables import child_environment
-
-_USD_CAPS: Final = ("budget.run_usd", "budget.task_usd")
 
 
 class Modelling(AbstractContextManager["Modelling"]):
@@ -69,7 +65,7 @@ class Modelling(AbstractContextManager["Modelling"]):
         self.routes = routes_of(settings.models, place.env)
         self._closing = ExitStack()
         self._replies = stores.replies
-        self._purse = stores.purse(run_caps(place, settings, manifest))
+        self._purse = stores.purse(run_caps(settings.budget))
         process = _process(place, self.routes, clock, cancel)
         self._closing.callback(process.close)
         servers = self._closing.enter_context(
@@ -141,18 +137,6 @@ class Modelling(AbstractContextManager["Modelling"]):
     ) -> None:
         """End the process and what is under way."""
         self._closing.close()
-
-
-def run_caps(place: Place, settings: Settings, manifest: Manifest) -> RunCaps:
-    """Return what a run may spend, and whether the user himself has capped it in US dollars."""
-    origins = place.loaded.origins
-    is_set = any(origins[name].source is not Source.DEFAULT for name in _USD_CAPS)
-    by_task = any(task.budget.usd is not None for task in manifest.tasks)
-    return RunCaps(
-        usd=settings.budget.run_usd,
-        tokens=settings.budget.run_tokens,
-        has_user_usd_cap=is_set or by_task,
-    )
 
 
 def _process(place: Place, routes: Routes, clock: Clock, cancel: threading.Event) -> ModelProcess:

@@ -8,6 +8,7 @@ from decimal import ROUND_CEILING, ROUND_FLOOR, Decimal
 from typing import Final
 
 from loopctl.moneyports import Cap, Claim, Refused
+from loopctl.settings import BudgetSettings
 
 MICRO: Final = 1_000_000
 """Micro-dollars in a dollar."""
@@ -33,6 +34,16 @@ class RunCaps:
     usd: float | None = None
     tokens: int | None = None
     has_user_usd_cap: bool = False
+
+
+def run_caps(budget: BudgetSettings) -> RunCaps:
+    """Return the caps of a run with these settings.
+
+    A run keeps its settings without their origins, so a cap in dollars counts as the user's own
+    where it is not the default.
+    """
+    is_own = budget.task_usd is not None or budget.run_usd != BudgetSettings().run_usd
+    return RunCaps(budget.run_usd, budget.run_tokens, has_user_usd_cap=is_own)
 
 
 def micro_usd(usd: float) -> int:

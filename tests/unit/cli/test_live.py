@@ -48,6 +48,7 @@ SAMPLES = [
     '{"type":"decision_raised","task":"T1","id":"T1.1","kind":"scope","question":"far?"}',
     '{"type":"decision_answered","task":"T1","id":"T1.1","answer":"yes"}',
     '{"type":"task_stopped","task":"T1","axis":"stall","reason":"no_progress","steps":3}',
+    '{"type":"money_spent","task":"T1","usage":{"prompt_tokens":5,"completion_tokens":2,"usd":0.25}}',
     '{"type":"goal_judged","met":null,"criteria":[]}',
     '{"type":"run_ended","status":"complete","exit_code":0,"head":"h"}',
 ]

@@ -7,8 +7,10 @@ import pytest
 
 from loopctl.domain import (
     GOAL,
+    REJECTED,
     DecisionDraft,
     DecisionKind,
+    Limits,
     RunStatus,
     Scope,
     Sha,
@@ -24,13 +26,15 @@ from loopctl.errors import CancelledError, MachineError, SandboxError
 from loopctl.events import RunEnded
 from loopctl.manifest.frontier import Frontier
 from loopctl.manifest.toml import TomlManifest
-from loopctl.moneyports import Cap, Claim, Reserved
+from loopctl.moneyports import Cap, Claim, Refused, Reserved
 from loopctl.records import RunRecord
 from loopctl.report.fold import summarize
 from loopctl.report.summary import to_document
 from loopctl.steps import BudgetRefused, Deferred, OutputTail, StepEvent, TodoDone
+from loopctl.store.caps import RunCaps
 from loopctl.store.database import open_database
 from loopctl.store.decisions import SqliteDecisions
+from loopctl.store.purse import SqlitePurse
 from loopctl.store.runs import SqliteRuns
 from loopctl.testing import MemoryPurse, ScriptedStep, ScriptedWorker
 from loopctl.verdict import Blame, Check, CheckResult, Verdict
@@ -326,8 +330,6 @@ def test_what_cannot_be_written_after_a_landing_ends_the_drive_and_never_undoes_
 
 
 def test_answered_task_gets_the_words_of_the_human(rig: Any, bench: Any) -> None:
-    from loopctl.domain import Limits
-
     one = rig(manifest("A"))
     one.drive(ByTask(A=(Deferred(DRAFT),)))
     one.decisions.answer_decision("A.1", "green", "now", Limits())
@@ -344,8 +346,6 @@ def test_answered_task_gets_the_words_of_the_human(rig: Any, bench: Any) -> None
 
 
 def test_rejected_answer_is_no_answer_and_the_wait_says_how_to_go_on(rig: Any) -> None:
-    from loopctl.domain import REJECTED, Limits
-
     one = rig(manifest("A", "B"))
     one.drive(ByTask(A=(Deferred(DRAFT),)))
     one.decisions.answer_decision("A.1", REJECTED, "now", Limits())
@@ -522,3 +522,39 @@ def test_money_of_a_task_that_broke_or_was_given_back_is_told_too(rig: Any, benc
     one.run(ByTask(A=SandboxError("gone"), B=stop))
     told = {event.task: event.usage for event in bench.of("money_spent")}
     assert told == {"A": Usage(5, 0, 0.5), "B": Usage(5, 0, 0.5)}
+
+
+def test_answer_that_raises_a_cap_lets_a_task_go_on_and_counts_what_it_had_spent(
+    rig: Any, bench: Any
+) -> None:
+    one = rig(manifest("A", "B").replace("deps", "budget = { usd = 0.5 }\ndeps"))
+    text = one.path.read_text().replace('worker = "command"\ncommand = "true"', 'worker = "graph"')
+    one.path.write_text(text)
+    purse = bench.more["purse"] = SqlitePurse(one.database, RunCaps(usd=10.0))
+
+    class Paying(ScriptedWorker):
+        def execute_step(self, request: Any, sandbox: Any) -> Any:
+            name = request.task.id
+            worst = 0.3 if name == "A" else 0.1
+            claim = Claim("r1", name, "step", "m", 10, worst, request.task.budget)
+            taken = purse.reserve(claim)
+            is_last = request.loop_iteration > 2 or name == "B"
+            self.steps = [ScriptedStep("good" if is_last else "half", DONE, answer="x")]
+            if isinstance(taken, Refused):
+                self.steps = [
+                    ScriptedStep(events=(BudgetRefused(taken.cap, taken.reason, taken.needed),))
+                ]
+            else:
+                purse.settle(taken.id, Usage(5, 5, worst))
+            yield from super().execute_step(request, sandbox)
+
+    ended = one.run(Paying([]))
+    assert (ended.status, ended.exit_code) == (RunStatus.NEEDS_HUMAN, 3)
+    assert one.statuses() == {"A": TaskStatus.BLOCKED, "B": TaskStatus.DONE}
+    [asked] = one.decisions.decisions()
+    assert (asked.kind, asked.reason) == (DecisionKind.BUDGET, "usd=0.3 used")
+    # What `loop answer A --budget usd=2` records.
+    one.decisions.answer_decision(asked.id, "usd=2", "now", Limits(usd=2.0))
+    one.path.write_text(one.path.read_text().replace('"blocked"', '"todo"'))
+    assert one.run(Paying([])).status is RunStatus.COMPLETE
+    assert purse.spent("r1", "A").usd == pytest.approx(0.6)

@@ -1,7 +1,7 @@
 """Where the money ends: a task asks, a run ends, and everybody is told what was spent."""
 
 from collections.abc import Callable
-from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pytest
@@ -16,7 +16,6 @@ from loopctl.domain import (
     Sha,
     StopReason,
     Task,
-    TaskId,
     Usage,
 )
 from loopctl.engine.spending import RunBudget
@@ -162,7 +161,7 @@ def test_cap_of_zero_asks_before_anything_is_spent_and_proposes_enough(
     ended = bench.run(Spender(purse, trees(1), tokens=5000), capped(task, tokens=0))
     # The terminator has the same cap, and says so before the first step.
     assert (ended.stop.reason, purse.claims) == ("tokens", [])
-    ended = bench.run(Spender(purse, trees(1), tokens=5000), replace(capped(task, tokens=1)))
+    ended = bench.run(Spender(purse, trees(1), tokens=5000), capped(task, tokens=1))
     assert ended.drafts[0].options == ("tokens=10000",)
     assert purse.costs == {}
 
@@ -221,7 +220,7 @@ def test_todo_that_was_closed_before_the_refusal_is_judged(bench: Any, task: Mak
     closing = ScriptedWorker([ScriptedStep("good", (*DONE, refusal))])
     assert bench.run(closing, capped(task, tokens=100)).is_passed
     closing = ScriptedWorker([ScriptedStep("bad", (*DONE, refusal))])
-    ended = bench.run(closing, replace(capped(task, tokens=100), id=TaskId("T2")))
+    ended = bench.run(closing, capped(partial(task, "T2"), tokens=100))
     assert ended.stop == StopReason(Axis.BUDGET, "tokens")
 
 

@@ -24,6 +24,7 @@ from loopctl.events import (
     DecisionRaised,
     GateFinished,
     GoalJudged,
+    MoneySpent,
     RunEnded,
     RunResumed,
     RunStarted,
@@ -227,6 +228,34 @@ def test_usage_is_a_total_whichever_way_the_engine_counts(
         )
     task = summarize(number(events)).tasks[0]
     assert (task.usage, task.steps) == (Usage(2, 2, 0.2), 2)
+
+
+def test_what_the_ledger_of_the_money_says_takes_the_place_of_the_sum_of_the_steps(
+    number: Number,
+) -> None:
+    progress = StepProgress()
+    step = StepFinished(
+        task="T1",
+        candidate="a",
+        iteration=1,
+        tree="t",
+        ms=1,
+        progress=progress,
+        usage=Usage(9, 9, 1),
+    )
+    told = number(
+        [
+            step,
+            MoneySpent(task="T1", usage=Usage(10, 10, 2.0)),
+            MoneySpent(usage=Usage(1, 0, 0.5)),
+            step,
+            MoneySpent(task="T1", usage=Usage(30, 20, 4.0)),
+        ]
+    )
+    first, last = summarize(told[:2]), summarize(told)
+    assert first.usage == Usage(10, 10, 2.0)
+    assert [task.usage for task in last.tasks] == [Usage(30, 20, 4.0)]
+    assert last.usage == Usage(31, 20, 4.5)
 
 
 def test_waits_are_those_of_the_newest_end(number: Number) -> None:

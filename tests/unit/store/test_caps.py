@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from loopctl.domain import Limits
 from loopctl.moneyports import Cap, Claim, Refused
-from loopctl.store.caps import RunCaps, Spent, micro_usd, refusal
+from loopctl.settings import BudgetSettings
+from loopctl.store.caps import RunCaps, Spent, micro_usd, refusal, run_caps
 
 NOTHING = Spent()
 
@@ -125,6 +126,22 @@ def test_refusal_says_what_which_and_how_much_on_one_line() -> None:
         "$1.25 of $1.5 are spent or put aside; raise the cap",
         1.75,
     )
+
+
+@pytest.mark.parametrize(
+    ("keys", "caps"),
+    [
+        ({}, RunCaps(10.0, None)),
+        ({"run_tokens": 7}, RunCaps(10.0, 7)),
+        ({"run_usd": 0}, RunCaps(0.0, None, has_user_usd_cap=True)),
+        ({"run_usd": 2.5}, RunCaps(2.5, None, has_user_usd_cap=True)),
+        ({"task_usd": 1}, RunCaps(10.0, None, has_user_usd_cap=True)),
+    ],
+)
+def test_cap_in_dollars_is_the_users_own_where_it_is_not_the_default(
+    keys: dict[str, float], caps: RunCaps
+) -> None:
+    assert run_caps(BudgetSettings.model_validate(keys)) == caps
 
 
 amounts = st.floats(0, 100, allow_nan=False)

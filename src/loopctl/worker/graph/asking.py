@@ -59,8 +59,8 @@ def call_llm(state: State, runtime: _Around) -> _Update:
             return _replied(state, came, is_given_again=False)
         case Overflow(reason):
             return _overflown(state, around, reason)
-        case NoMoney(cap, reason):
-            around.events.append(BudgetRefused(cap, reason))
+        case NoMoney(cap, reason, needed):
+            around.events.append(BudgetRefused(cap, reason, needed))
             return {"end": End.NO_MONEY.value, "reply": {}}
         case Unavailable(reason):
             around.events.append(OutputTail(exit=1, text=reason, is_environment=True))

@@ -111,7 +111,7 @@ class LiteModel:
             if isinstance(outcome, Refused):
                 # A fallback whose price nobody knows is only one model less.
                 if outcome.cap is not None or not reasons:
-                    return NoMoney(outcome.cap, outcome.reason)
+                    return NoMoney(outcome.cap, outcome.reason, outcome.needed)
                 reasons.append(outcome.reason)
             elif isinstance(outcome, Failure):
                 if outcome.kind is FailureKind.OVERFLOW:

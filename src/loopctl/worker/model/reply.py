@@ -53,10 +53,15 @@ class Overflow:
 
 @dataclass(frozen=True, slots=True)
 class NoMoney:
-    """The worst case does not fit a cap; no request has left."""
+    """The worst case does not fit a cap; no request has left.
+
+    Attributes:
+        needed: The cap under which it would fit, in tokens or US dollars; 0 where none is known.
+    """
 
     cap: Cap | None
     reason: str
+    needed: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
