@@ -82,6 +82,7 @@ def test_there_are_crash_points_around_all_that_lasts(points: list[str]) -> None
         "database",
         "events",
         "ledger",
+        "library",
         "manifest",
         "process",
         "proxy",

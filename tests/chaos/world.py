@@ -253,7 +253,7 @@ def become(wanted: dict[str, Any]) -> None:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.default_int_handler)
-    vars(assembly)["workers"] = lambda: {"command": Caller()}
+    vars(assembly)["light_workers"] = lambda: {"command": Caller()}
     if sys.argv[1:] == ["--zygote"]:
         zygote()
     else:
