@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from loopctl.testing import ScriptedCall, ScriptedModel, ScriptedReply
+from loopctl.testing import ScriptedModel
 
 KEY = "sk-never-to-be-seen-4f1c9d"
 TIMEOUT_S = 200
@@ -26,18 +26,6 @@ mode = "{mode}"
 prompt = "Write the word into {id}.txt"
 verify_cmd = "grep -q word {id}.txt"
 """
-
-
-def reply(*calls: tuple[str, dict[str, Any]], text: str = "") -> ScriptedReply:
-    """A reply that makes these calls."""
-    return ScriptedReply(text, calls=tuple(ScriptedCall(name, args) for name, args in calls))
-
-
-def write(task: str, text: str = "word\n") -> tuple[str, dict[str, Any]]:
-    return ("write_file", {"path": f"{task}.txt", "content": text})
-
-
-DONE = ("todo_done", {"summary": "written"})
 
 
 @dataclass

@@ -1,9 +1,13 @@
 """Tasks of the model worker from the manifest to the branch, against a real wire."""
 
+import subprocess
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from loopctl.testing import ScriptedCall, ScriptedReply
+import pytest
+
+from loopctl.testing import ScriptedCall, ScriptedReply, wrong_key
 
 Make = Callable[..., Any]
 
@@ -47,3 +51,83 @@ def test_an_autonomous_task_is_planned_first_and_the_gate_speaks_back(whole: Mak
     assert ended.task("T1")["steps"] == 3
     last = one.model.chats[-1].messages
     assert any("grep -q word T1.txt" in str(message["content"]) for message in last)
+
+
+def test_nobody_there_and_no_confinement_is_refused_before_anything_is_asked(whole: Make) -> None:
+    one = whole([reply(write("T1"), DONE)])
+    ended = one.loop("--json")
+    assert ended.code == 2
+    assert "--no-sandbox" in ended.err
+    assert one.model.chats == ()
+
+
+@pytest.mark.parametrize(
+    ("cap", "code", "status"),
+    [
+        ("task_tokens", 3, "blocked"),
+        ("run_usd", 5, "todo"),
+    ],
+)
+def test_no_request_leaves_whose_worst_case_passes_a_cap(
+    whole: Make, cap: str, code: int, status: str
+) -> None:
+    one = whole([reply(write("T1"), DONE)])
+    ended = one.run(**{f"LOOP_SET_BUDGET__{cap.upper()}": "0.000001" if "usd" in cap else "99"})
+    assert (ended.code, ended.task("T1")["status"]) == (code, status)
+    assert one.model.chats == ()
+
+
+def test_an_unknown_price_under_a_cap_in_dollars_is_asked_about(whole: Make) -> None:
+    one = whole([reply(write("T1"), DONE)])
+    one.settings(price=False)
+    one.commit()
+    ended = one.run("--max-usd", "1")
+    assert ended.code == 3
+    assert "input_usd_per_mtok" in ended.document["decisions"][0]["question"]
+    assert one.model.chats == ()
+
+
+def test_a_call_that_is_asked_about_waits_and_goes_on_in_another_process(whole: Make) -> None:
+    one = whole(
+        [
+            reply(write("T1"), ("bash", {"command": "mv README MOVED"}), DONE),
+        ]
+    )
+    one.settings('[policy]\napprove = ["bash:mv *"]\n')
+    one.commit()
+    ended = one.run()
+    assert ended.code == 3
+    (decision,) = ended.document["decisions"]
+    assert (decision["kind"], decision["task"]) == ("approval", "T1")
+    assert "mv README MOVED" in decision["question"]
+    answered = one.loop("answer", "T1", "--approve", "--json")
+    assert answered.code == 0, answered.err
+    assert (one.on_branch("MOVED"), one.on_branch("T1.txt")) == ("words\n", "word\n")
+    assert len(one.model.chats) == 1
+    assert everywhere(one.root, b"sk-never-to-be-seen-4f1c9d") == []
+
+
+def everywhere(root: Path, secret: bytes) -> list[str]:
+    """Return the files below that hold a secret, git's objects unpacked."""
+    found = [
+        str(path) for path in root.rglob("*") if path.is_file() and secret in path.read_bytes()
+    ]
+    for folder in (root / ".git", root / ".local" / "git"):
+        said = subprocess.run(
+            ["git", f"--git-dir={folder}", "cat-file", "--batch-all-objects", "--batch"],
+            capture_output=True,
+            check=True,
+            timeout=60,
+        )
+        assert b"word" in said.stdout
+        found += [str(folder)] * (secret in said.stdout)
+    return found
+
+
+def test_a_model_that_cannot_be_reached_is_a_decision_that_says_what_to_do(whole: Make) -> None:
+    one = whole([wrong_key()])
+    ended = one.run()
+    assert ended.code == 3
+    (decision,) = ended.document["decisions"]
+    assert decision["kind"] == "environment"
+    assert "SCRIPTED_KEY" in decision["question"]

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from loopctl.domain import RunOptions, Scope
 
 NO_GOALS = (
-    "a goal in plain words needs a model worker, which this version does not have; "
+    "this version makes no tasks of a goal in plain words; "
     "write the tasks into the manifest instead (`loop init` writes an example)"
 )
 
