@@ -171,6 +171,8 @@ class Drive(AbstractContextManager["Drive"]):
             )
             tools = models.equip(tools)
             workers.update(models.workers)
+            if notice := models.routes.notice:
+                self.notices = (*self.notices, Noticed(text=notice, level="info"))
             ready = _frontier(manifest, scope, None).ready()
             if any(asks_models(task, settings) for task in ready):
                 models.warm()
