@@ -24,7 +24,7 @@ from loopctl.sandbox.lock import Presence, locked
 
 USER_HEAD = "refs/user/HEAD"
 _SHA256_DIGITS = 64
-_TEMPORARY = ("marker-*", "carry-*", "wip-*", "pack-*", "rescue-*", "land-*", "trash/*")
+_TEMPORARY = ("marker-*", "carry-*", "wip-*", "pack-*", "rescue-*", "land-*", "clone-*", "trash/*")
 
 # Caches that tools leave everywhere: no part of a diff, though a project did not ignore them.
 CACHES = (
