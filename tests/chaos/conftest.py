@@ -378,7 +378,10 @@ class Rig:
             "landing",
         )
         left += [str(path) for mark in marks for path in local.glob(mark)]
-        left += [str(path) for path in (self.place / "tmp").iterdir()]
+        # Python itself looks whether it can write into a folder for temporary files, with this word.
+        temporary = (self.place / "tmp").iterdir()
+        probe = {"", "blat"}
+        left += [str(path) for path in temporary if path.is_dir() or path.read_text() not in probe]
         left += [str(path) for path in self.folder.glob("tasks/.*")]
         left += [str(path) for path in (*local.rglob("*.new"), *local.glob("shim/loop.*"))]
         left += [str(path) for path in local.glob("runs/*/*") if path.name not in RUN_FILES]

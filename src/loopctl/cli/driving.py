@@ -1,5 +1,6 @@
 """Drives a run in front of the user: live view, files of the run, report, exit code."""
 
+import gc
 import sys
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, NoReturn
@@ -31,6 +32,8 @@ def drive(project: "Project", work: Work, *, as_json: bool, attended: bool) -> N
     from loopctl.report.spans import span_listener
     from loopctl.settings import environment
 
+    # Starting is over, where garbage is hardly looked for: a night's worth of it must not pile up.
+    gc.set_threshold(10_000, 10, 10)
     commands = commands_for(project)
     follower = Follower(project.events)
     files = FilesOfRun(project, commands)

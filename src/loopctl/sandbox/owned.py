@@ -25,14 +25,7 @@ from loopctl.sandbox.lock import Presence, locked
 USER_HEAD = "refs/user/HEAD"
 _SHA256_DIGITS = 64
 _TEMPORARY = (
-    "marker-*",
-    "carry-*",
-    "wip-*",
-    "pack-*",
-    "rescue-*",
-    "land-*",
-    "mcp-*",
-    "*.new",
+    *("marker-*", "carry-*", "wip-*", "pack-*", "rescue-*", "land-*", "mcp-*", "clone-*"),
     "trash/*",
 )
 

@@ -136,6 +136,8 @@ def test_drafts_and_looks_of_dead_processes_are_swept_away_and_those_of_living_o
     drafts += [local / "origins" / "T1.1.2.new", local / "shim" / "loop.1"]
     for draft in drafts:
         draft.touch()
+    drafts.append(local / "clone-x")
+    drafts[-1].mkdir()
     users.owned().sync()
     assert (dead.exists(), living.exists()) == (False, True)
     assert [draft for draft in drafts if draft.exists()] == []
