@@ -330,10 +330,13 @@ def test_a_call_ends_when_the_run_is_asked_to_stop(bench: "Bench", tmp_path: Pat
     bench.env["RAW_LOG"] = str(fifo)
     lines: list[str] = []
 
+    # Both ends stay open here, so that no line the server writes finds the pipe without a reader.
+    log = os.fdopen(os.open(fifo, os.O_RDWR))
+
     def read() -> None:
-        while "hanging\n" not in lines:
-            with fifo.open() as file:
-                lines.extend(file)
+        with log:
+            while "hanging\n" not in lines:
+                lines.append(log.readline())
         bench.cancel.set()
 
     reader = threading.Thread(target=read, daemon=True)
