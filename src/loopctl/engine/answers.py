@@ -6,17 +6,19 @@ from dataclasses import dataclass, field, replace
 from loopctl.domain import (
     GOAL,
     REJECTED,
+    Baseline,
     Decision,
     DecisionKind,
     Limits,
     Manifest,
     Scope,
+    Task,
     TaskId,
     TaskStatus,
 )
 from loopctl.engine.criteria import said_yes
 from loopctl.engine.outcomes import has_happened
-from loopctl.engine.questions import AGAIN, HAPPENED
+from loopctl.engine.questions import AGAIN, HAPPENED, NO_VERIFY, is_about_baseline
 from loopctl.errors import AnswerError
 from loopctl.events import DecisionAnswered
 from loopctl.ports import Brain, Emit
@@ -69,6 +71,11 @@ def check(answers: Sequence[Answer], decisions: Sequence[Decision]) -> tuple[Dec
             raise AnswerError(
                 f"{decision.id} asks for a budget: loop answer {decision.id} --budget loops=50 "
                 "(or tokens, usd, wall_s), or --reject"
+            )
+        if is_about_baseline(decision) and answer.text not in {*decision.options, REJECTED}:
+            raise AnswerError(
+                f"{decision.id} wants one of its options: loop answer {decision.id} "
+                f"{' or '.join(decision.options)}, or --reject"
             )
         if decision.kind is DecisionKind.OUTCOME and answer.text != REJECTED:
             _check_outcome(decision, answer.text)
@@ -143,3 +150,24 @@ def _dependents(manifest: Manifest) -> dict[TaskId, list[TaskId]]:
         for needed in task.deps:
             dependents.setdefault(needed, []).append(task.id)
     return dependents
+
+
+def as_answered(task: Task, answers: Sequence[Decision]) -> Task:
+    """Return the task with what its answers change: raised caps, a verify command, a baseline."""
+    for decision in answers:
+        raised = decision.raised
+        caps = task.budget
+        task = replace(
+            task,
+            budget=Limits(
+                tokens=caps.tokens if raised.tokens is None else raised.tokens,
+                usd=caps.usd if raised.usd is None else raised.usd,
+                loops=caps.loops if raised.loops is None else raised.loops,
+                wall_s=caps.wall_s if raised.wall_s is None else raised.wall_s,
+            ),
+        )
+        if decision.kind is DecisionKind.VERIFY and decision.reason == NO_VERIFY:
+            task = replace(task, verify_cmd=decision.answer)
+        if is_about_baseline(decision) and decision.answer != REJECTED:
+            task = replace(task, baseline=Baseline(decision.answer or ""))
+    return task

@@ -24,6 +24,7 @@ from loopctl.domain import (
     Usage,
     Wait,
 )
+from loopctl.engine.answers import as_answered
 from loopctl.engine.board import Board
 from loopctl.engine.landing import Landing, Returned
 from loopctl.engine.taskrun import RunContext, Start, TaskRun
@@ -195,7 +196,7 @@ class Driver:
 
     def _land(self, pool: ThreadPoolExecutor, task: Task, ended: Ended) -> None:
         try:
-            landed = self._landing.land(task, ended)
+            landed = self._landing.land(as_answered(task, self._answers(task.id)), ended)
         except LoopctlError as exc:
             self._break(task, exc, ended)
             return
