@@ -14,7 +14,7 @@ from loopctl.errors import SchemaTooNewError, StoreError
 from loopctl.store.upgrades import UPGRADES
 
 FILE_NAME: Final = "loop.db"
-SCHEMA_VERSION: Final = 3
+SCHEMA_VERSION: Final = 4
 _BUSY_MS: Final = 5000
 _MACHINES: Final = ("SQLITE_FULL", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR")
 """What SQLite says where the machine is at fault, and not the file."""

@@ -105,7 +105,9 @@ from pathlib import Path
 import loopctl.assembly, loopctl.bootstrap
 from loopctl.sandbox.confine import Unconfined
 from loopctl.sandbox.mcp.servers import Servers
-with Servers({}, checkout=Path(), folder=Path("x"), env={}, confinement=Unconfined()) as servers:
+from loopctl.testing import MemoryPins
+around = {"folder": Path("x"), "env": {}, "confinement": Unconfined(), "pins": MemoryPins()}
+with Servers({}, checkout=Path(), **around) as servers:
     assert servers.tools(object()) == {}
 print(sorted({name.partition(".")[0] for name in sys.modules} & {"mcp", "anyio", "httpx2"}))
 """
