@@ -17,8 +17,8 @@ PROJECT_DIR: Final = "CLAUDE_PROJECT_DIR"
 def files_of(command: str, checkout: Path, home: str) -> tuple[Path, ...]:
     """Return the files that a command names, in order; those that are missing as well.
 
-    A word is taken for a file where it has a slash or is the name of one in the checkout. What a
-    command makes up while it runs is not seen.
+    A word is taken for a file where it has a slash or is the name of one in the checkout, but for
+    what output is sent to. What a command makes up while it runs is not seen.
 
     Args:
         command: For ``sh``.
@@ -37,7 +37,9 @@ def _files(command: str, checkout: Path, home: str) -> Iterator[Path]:
         words = list(reader)
     except ValueError:
         return
-    for word in words:
+    for before, word in zip(["", *words], words, strict=False):
+        if ">" in before:  # a log that the hook writes
+            continue
         text = f"{home}{word[1:]}" if home and word.startswith("~/") else word
         for part in (text, text.partition("=")[2]):
             path = checkout / part

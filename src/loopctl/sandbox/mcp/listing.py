@@ -105,9 +105,7 @@ def taken_up(text: str) -> ListedTool | None:
 
 
 def mark(tool: ListedTool) -> str:
-    """Return the hash by which a person approves a tool: of its name, its description, its schema
-    and its annotations.
-    """
+    """Return the hash of all that is kept of a tool, by which a person approves it."""
     return hashlib.sha256(kept(tool).encode("utf-8", "surrogatepass")).hexdigest()
 
 
