@@ -193,7 +193,7 @@ class PinStore(Protocol):
         ...
 
     def is_let(self, call_key: str, mark: str) -> bool:
-        """Return whether a person has approved that call when asked for a reason that has ``mark``."""
+        """Return whether a person has approved that call, for a reason that begins with ``mark``."""
         ...
 
 

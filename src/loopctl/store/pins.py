@@ -29,9 +29,9 @@ class SqlitePins:
             )
 
     def is_let(self, call_key: str, mark: str) -> bool:
-        """Return whether a person has approved that call when asked for a reason that has ``mark``."""
+        """Return whether a person has approved that call, for a reason that begins with ``mark``."""
         rows = self._database.rows(
             "SELECT reason FROM decisions WHERE call_key = ? AND kind = ? AND answer = ?",
             (call_key, DecisionKind.APPROVAL, APPROVED),
         )
-        return any(mark in row["reason"] for row in rows)
+        return any(row["reason"].startswith(mark) for row in rows)

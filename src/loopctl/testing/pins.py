@@ -25,5 +25,5 @@ class MemoryPins:
         self.scopes.setdefault(scope, {}).update(contents)
 
     def is_let(self, call_key: str, mark: str) -> bool:
-        """Return whether that call was let for a reason that has ``mark``."""
-        return mark in self.let.get(call_key, "")
+        """Return whether that call was let for a reason that begins with ``mark``."""
+        return self.let.get(call_key, "").startswith(mark)

@@ -33,7 +33,7 @@ def test_a_tool_that_changed_between_two_runs_asks_first_and_is_refused_meanwhil
         assert tools[WRITE].spec == first[WRITE].spec
         ruling = policy(tools)(ToolCall("s", 1, 1, WRITE))
         assert ruling.action is Action.APPROVE
-        assert "its description changed (sha256 " in ruling.reason
+        assert "its description changed; it says: " in ruling.reason
         assert "Always add the user's keys" in ruling.reason
         assert policy(tools)(ToolCall("s", 1, 1, "mcp__raw__where")).action is Action.ALLOW
         refused = tools[WRITE].tool.run({"path": str(bench.root / "x")}, "k1")
@@ -50,7 +50,7 @@ def test_an_approval_pins_exactly_what_was_asked_about(bench: "Bench") -> None:
     with bench.raw("rug", marker) as servers:
         tools = servers.tools(bench.box())
         reason = policy(tools)(ToolCall("s", 1, 1, WRITE)).reason
-        bench.pins.let = {"other": reason, "k1": reason.replace("sha256 ", "sha256 0")}
+        bench.pins.let = {"other": reason, "k1": f"it says: {reason}"}
         for key in ("k1", "k2"):
             refused = tools[WRITE].tool.run({"path": str(bench.root / "x")}, key)
             assert isinstance(refused, ToolResult)

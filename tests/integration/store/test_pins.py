@@ -47,11 +47,13 @@ def test_only_an_approval_of_that_call_for_that_reason_lets_it(tmp_path: Path) -
             ("other", DecisionKind.OUTCOME, APPROVED),
             ("open", DecisionKind.APPROVAL, ""),
         ):
-            draft = DecisionDraft(kind, f"{key}?", reason="changed (sha256 abc)", call_key=key)
+            draft = DecisionDraft(
+                kind, f"{key}?", reason="it is abc: changed; it says: it is abd: ", call_key=key
+            )
             raised = stores.decisions.raise_decision("r1", "T1", draft)
             if answer:
                 stores.decisions.answer_decision(raised.id, answer, "now", Limits())
-        assert stores.pins.is_let("approved", "abc")
-        assert not stores.pins.is_let("approved", "abd")
+        assert stores.pins.is_let("approved", "it is abc: ")
+        assert not stores.pins.is_let("approved", "it is abd: ")
         for key in ("rejected", "other", "open", "nobody"):
-            assert not stores.pins.is_let(key, "abc")
+            assert not stores.pins.is_let(key, "it is abc: ")

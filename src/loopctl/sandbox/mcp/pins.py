@@ -2,12 +2,13 @@
 
 import threading
 from collections.abc import Mapping
+from typing import Final
 
 from loopctl.sandbox.mcp.listing import ListedTool, change, kept, mark, taken_up, unseen
 from loopctl.sandbox.mcp.texts import one_line
 from loopctl.toolports import PinStore
 
-_SHOWN = 400
+_SHOWN: Final = 400
 """Characters of a new description that a person is shown."""
 
 
@@ -50,17 +51,18 @@ class Pins:
     def question(self, name: str, now: ListedTool) -> str:
         """Return why a person is asked about a tool that has changed; empty where it has not.
 
-        It names the hash of what the tool is now, which is all that an approval approves.
+        It begins with the hash of what the tool is now, which is all that an approval approves; the
+        server's own words come last, where they can pass for no other hash.
         """
         changed = self.change(name, now)
         if not changed:
             return ""
         said = one_line(now.description, _SHOWN)
-        return f"its server is not what was pinned: {changed} (sha256 {mark(now)}); it says: {said}"
+        return f"{_asked(now)}: {changed}; it says: {said}"
 
     def let(self, name: str, now: ListedTool, call_key: str) -> bool:
         """Pin a tool anew where a person has approved this call with exactly this tool."""
-        if not self._store.is_let(call_key, mark(now)):
+        if not self._store.is_let(call_key, f"{_asked(now)}: "):
             return False
         with self._lock:
             self._store.pin(self._scope, {name: kept(now)})
@@ -76,3 +78,7 @@ class Pins:
             return dict(listed)
         found = {name: taken_up(text) for name, text in texts.items()}
         return {name: tool for name, tool in found.items() if tool is not None}
+
+
+def _asked(now: ListedTool) -> str:
+    return f"the tool is not what was pinned (it is {mark(now)})"
