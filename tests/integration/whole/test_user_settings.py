@@ -82,13 +82,17 @@ def test_nothing_that_a_worktree_holds_is_taken_for_settings(whole: Make, tmp_pa
             reply(("bash", {"command": "env > T2.txt; echo word >> T2.txt"}), DONE),
         ]
     )
+    own = {"loop.toml", "pyproject.toml"}
+    for path in planted.keys() - own:
+        (one.root / path).parent.mkdir(exist_ok=True)
+        (one.root / path).write_text(planted[path])
     one.manifest("T1", "T2")
     one.commit()
     before = (one.root / "loop.toml").read_text()
     ended = one.run()
-    assert ended.code == 0, one.model.chats[-3].messages[-1]
-    # They landed, so that the second task's worktree was made with all of them in it.
-    assert "evil" in one.on_branch("loop.toml")
+    # A change of loop's own settings does not land either.
+    assert (ended.task("T1")["status"], ended.task("T2")["status"]) == ("stuck", "done")
+    assert one.on_branch("loop.toml") == before
     assert "PLANTED" not in one.on_branch("T2.txt")
     assert not trace.exists()
     assert {call.body["model"] for call in one.model.chats} == {"scripted"}
