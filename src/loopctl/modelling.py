@@ -19,6 +19,7 @@ from loopctl.ports import Emit, Worker
 from loopctl.records import RunRecord
 from loopctl.sandbox.confine import Unconfined
 from loopctl.sandbox.desk import ToolDesks
+from loopctl.sandbox.hooks.asking import Hooks
 from loopctl.sandbox.mcp.servers import Servers
 from loopctl.sandbox.policy import ApprovalPolicy
 from loopctl.sandbox.repository import OwnedRepository
@@ -75,6 +76,7 @@ class Modelling(AbstractContextManager["Modelling"]):
                 folder=place.local / f"mcp-{record.id}",
                 env=place.env,
                 confinement=Unconfined(),
+                pins=stores.pins,
                 cancel=cancel,
             )
         )
@@ -88,6 +90,16 @@ class Modelling(AbstractContextManager["Modelling"]):
             ),
             wall_s=settings.budget.wall_s,
             servers=servers.tools,
+            hooks=Hooks(
+                settings.policy.pre_tool_use,
+                settings.hooks,
+                run_id=record.id,
+                checkout=place.checkout,
+                env=place.env,
+                pins=stores.pins,
+                emit=emit,
+                cancel=cancel,
+            ),
         )
         self._worker = GraphWorker(process, desks, self._purse, stores.replies, clock=clock)
         oracle = ChildOracle(

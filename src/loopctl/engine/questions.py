@@ -22,6 +22,9 @@ AGAIN: Final = "it did not, run it again"
 _SHOWN: Final = 600
 """Characters of a call's arguments that a question shows."""
 
+_BY_PATTERN: Final = "[policy] approve"
+"""What the reason of a call begins with that the user's own settings ask about."""
+
 _UNITS: Final = {"loops": "steps", "tokens": "tokens", "wall": "seconds", "usd": "US dollars"}
 _OPTION: Final = {"loops": "loops", "tokens": "tokens", "wall": "wall_s", "usd": "usd"}
 
@@ -144,10 +147,11 @@ def _more(said: str, cap: str, used: float, needed: float) -> DecisionDraft:
 
 
 def approval(task: Task, call: ToolCall, why: str) -> DecisionDraft:
-    """Ask whether a tool call may be made."""
+    """Ask whether a tool call may be made; what is more than the user's own pattern is said."""
+    because = "" if not why or why.startswith(_BY_PATTERN) else f" It is asked since {why}."
     return DecisionDraft(
         kind=DecisionKind.APPROVAL,
-        question=f"{task.id} wants to call {_shown(call)}. May it?",
+        question=f"{task.id} wants to call {_shown(call)}.{because} May it?",
         reason=why,
         call_key=call.key,
     )

@@ -8,6 +8,7 @@ from loopctl.calls import Action, Ruling, ToolCall, ToolResult, ToolSpec, Waitin
 from loopctl.clock import Clock
 from loopctl.domain import Task
 from loopctl.ports import Emit, Sandbox
+from loopctl.sandbox.hooks.asking import Hooks
 from loopctl.sandbox.mcp.servers import Offered
 from loopctl.sandbox.policy import ServerTool
 from loopctl.sandbox.proxy import ToolProxy
@@ -41,6 +42,7 @@ class ToolDesks:
         policy_of: Makes what is asked about every call of a session.
         wall_s: What a task may take that says nothing of its own; no command takes longer.
         servers: Asked for the tools of servers; none of them has a work tool's name.
+        hooks: The user's programs that are asked about calls.
     """
 
     def __init__(
@@ -52,6 +54,7 @@ class ToolDesks:
         policy_of: PolicyOf,
         wall_s: float,
         servers: Serve | None = None,
+        hooks: Hooks | None = None,
     ) -> None:
         self._ledger = ledger
         self._clock = clock
@@ -59,6 +62,7 @@ class ToolDesks:
         self._policy_of = policy_of
         self._wall_s = wall_s
         self._servers = servers or (lambda _sandbox: {})
+        self._hooks = hooks
 
     def open(self, session_id: str, task: Task, candidate: str, sandbox: Sandbox) -> "ToolDesk":
         """Return the desk of a session whose worker works in ``sandbox``.
@@ -84,6 +88,7 @@ class ToolDesks:
             clock=self._clock,
             emit=self._emit,
             policy=policy,
+            hooks=self._hooks.at(sandbox.workdir) if self._hooks is not None else None,
         )
         return ToolDesk(tuple(specs), proxy, policy)
 
@@ -91,7 +96,7 @@ class ToolDesks:
 def _known(name: str, offered: Offered) -> ServerTool:
     """Return what the policy is told of a tool that is called ``mcp__SERVER__TOOL``."""
     _, server, tool = name.split("__", 2)
-    return ServerTool(server, tool, offered.annotations)
+    return ServerTool(server, tool, offered.annotations, offered.question)
 
 
 class ToolDesk:

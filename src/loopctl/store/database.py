@@ -14,7 +14,7 @@ from loopctl.errors import SchemaTooNewError, StoreError
 from loopctl.store.upgrades import UPGRADES
 
 FILE_NAME: Final = "loop.db"
-SCHEMA_VERSION: Final = 3
+SCHEMA_VERSION: Final = 4
 _BUSY_MS: Final = 5000
 _CACHE_KIB: Final = 512
 """Steps are written, and seldom read again: a larger one would only fill up over a night."""

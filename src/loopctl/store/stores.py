@@ -12,6 +12,7 @@ from loopctl.store.database import FILE_NAME, open_database
 from loopctl.store.decisions import SqliteDecisions
 from loopctl.store.ledger import SqliteLedger
 from loopctl.store.owners import FOLDER, Owners
+from loopctl.store.pins import SqlitePins
 from loopctl.store.purse import SqlitePurse
 from loopctl.store.replies import SqliteReplies
 from loopctl.store.runs import SqliteRuns
@@ -29,6 +30,7 @@ class Stores(AbstractContextManager["Stores"]):
         self.sessions = SqliteSessions(self._database)
         self.decisions = SqliteDecisions(self._database)
         self.replies = SqliteReplies(self._database)
+        self.pins = SqlitePins(self._database)
         self.verdicts = SqliteVerdicts(self._database)
         self._owners = Owners(local / FOLDER)
         self.ledger = SqliteLedger(self._database, clock, self._owners)

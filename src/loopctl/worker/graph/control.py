@@ -9,8 +9,8 @@ from typing import Any, Final
 
 from loopctl.calls import ToolSpec
 from loopctl.domain import Assumption, DecisionDraft, DecisionKind, Option
+from loopctl.fencing import clean
 from loopctl.steps import Assumed, Deferred, ForkRaised, PremiseInvalid, StepEvent, TodoDone
-from loopctl.worker.graph.text import clean
 
 PLAN: Final = "plan"
 """The tool whose call is the plan; not offered where no plan is made."""
