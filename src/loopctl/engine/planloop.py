@@ -112,7 +112,7 @@ class PlanLoop:
         self._iteration += 1
         watch = Stopwatch(self._tools.clock, self._saving_ms)
         with watch.own():
-            self._issuer.tend(self._iteration)
+            self._issuer.tend(self._iteration, self._plan.budget)
         if not self._plan.todos:
             ended = self._make_plan(watch)
             if ended is not None:

@@ -13,6 +13,7 @@ from loopctl.errors import UsageError
 if TYPE_CHECKING:
     from loopctl.bootstrap import Project, Tool
     from loopctl.domain import Task
+    from loopctl.health import Remark
     from loopctl.judges.mutation import Mutant
     from loopctl.judges.sensitivity import Sensitivity
     from loopctl.settings import LoadedSettings
@@ -42,18 +43,20 @@ def doctor(
     directory: Directory = None,
 ) -> None:
     """Show the tools found and each setting with its origin; with --gate, what the gate notices."""
-    from loopctl import bootstrap, settings
+    from loopctl import bootstrap, health, settings
 
     if gate:
         _examine(opened(ctx, directory), tuple(tasks or ()), as_json=as_json)
     if tasks:
         raise UsageError(f"{tasks[0]}: doctor takes tasks only with --gate")
     found = bootstrap.tools()
-    loaded = settings.load(opened(ctx, directory).checkout, {})
+    project = opened(ctx, directory)
+    loaded = settings.load(project.checkout, {})
+    remarks = health.remarks(loaded.settings, settings.environment(), project.checkout / ".local")
     if as_json:
-        emit_document(_document(found, loaded))
+        emit_document(_document(found, remarks, loaded))
     else:
-        emit(_text(found, loaded))
+        emit(_text(found, remarks, loaded))
     raise typer.Exit(0 if all(tool.is_usable for tool in found) else FAULTY)
 
 
@@ -71,20 +74,35 @@ def _value(tree: Mapping[str, Any], keys: list[str]) -> Any:
     return None
 
 
-def _document(found: tuple["Tool", ...], loaded: "LoadedSettings") -> dict[str, Any]:
+def _document(
+    found: tuple["Tool", ...], remarks: tuple["Remark", ...], loaded: "LoadedSettings"
+) -> dict[str, Any]:
     tools = {tool.name: {"found": tool.found, "usable": tool.is_usable} for tool in found}
     settings = {
         name: {"value": value, "origin": str(loaded.origins[name])}
         for name, value in _values(loaded).items()
     }
-    return {"schema": 1, "tools": tools, "settings_hash": loaded.hash, "settings": settings}
+    return {
+        "schema": 1,
+        "tools": tools,
+        "remarks": [
+            {"about": one.name, "text": one.text, "warning": one.is_warning} for one in remarks
+        ],
+        "settings_hash": loaded.hash,
+        "settings": settings,
+    }
 
 
-def _text(found: tuple["Tool", ...], loaded: "LoadedSettings") -> str:
+def _text(
+    found: tuple["Tool", ...], remarks: tuple["Remark", ...], loaded: "LoadedSettings"
+) -> str:
     from loopctl.report.escape import one_line
 
     lines = [
         f"{' ' if tool.is_usable else '!'} {tool.name}: {one_line(tool.found)}" for tool in found
+    ]
+    lines += [
+        f"{'!' if one.is_warning else ' '} {one.name}: {one_line(one.text)}" for one in remarks
     ]
     values = _values(loaded)
     wide = max(map(len, values), default=0)

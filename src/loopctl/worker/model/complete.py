@@ -183,4 +183,6 @@ class _Trying:
         if result.is_broken:
             self.manner = replace(self.manner, is_streamed=False)
         self._failed += 1
+        if result.is_refused and self._failed >= self._patience.refused_tries:
+            return False
         return self._waits.before_another(self._failed, result.retry_after_s)
