@@ -14,6 +14,7 @@ from loopctl.ability import asks_models, obstacle
 from loopctl.clock import Clock, SystemClock
 from loopctl.context.brain import LocalBrain
 from loopctl.domain import Goal, Manifest, Scope, Sha, Task, TaskId
+from loopctl.engine.anchor import Anchor
 from loopctl.engine.board import Board
 from loopctl.engine.driver import Driver
 from loopctl.engine.landing import Landing
@@ -180,12 +181,16 @@ class Drive(AbstractContextManager["Drive"]):
         context = RunContext(record.id, goal, settings, tools, workers)
         board = Board(place.file, manifest, self.log.append)
         landing = Landing(tools, record.id, record.branch, start, repository.integration())
+        anchor = Anchor(goal, gate)
         driver = Driver(
             context,
             board,
             landing,
             stores.decisions,
             make_frontier=lambda now: _frontier(now, scope, record.verify_cmd),
+            is_goal_met=anchor.is_met
+            if scope is not None and scope.is_whole
+            else lambda _head: False,
             workable=lambda task: (
                 obstacle(task, place, settings, is_attended=person is not None)
                 or _came_late(task, settings, workers)
@@ -199,6 +204,7 @@ class Drive(AbstractContextManager["Drive"]):
             board,
             landing,
             driver,
+            anchor=anchor,
             runs=stores.runs,
             decisions=stores.decisions,
             cancel=cancel,

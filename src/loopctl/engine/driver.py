@@ -4,8 +4,9 @@ claim what is ready → one thread a task → land what passed, put aside what d
 until nothing is ready and nothing runs. A task that defers, stalls or breaks stops no other.
 """
 
+import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from typing import Final
@@ -17,6 +18,7 @@ from loopctl.domain import (
     Decision,
     DecisionDraft,
     Manifest,
+    Sha,
     StopReason,
     Task,
     TaskId,
@@ -50,6 +52,7 @@ class Driver:
 
     Args:
         make_frontier: Builds the frontier of a manifest, for the scope of this drive.
+        is_goal_met: Says after a landing whether the goal is met; then no further task is begun.
         workable: Says why a task cannot be worked on here; ``None`` where it can.
         cancel: Set when the user asks the run to stop.
         report_fault: Writes down a bug of ours, and returns where.
@@ -63,6 +66,7 @@ class Driver:
         decisions: DecisionStore,
         *,
         make_frontier: Callable[[Manifest], Frontier],
+        is_goal_met: Callable[[Sha], bool] = lambda _head: False,
         workable: Callable[[Task], str | None],
         cancel: threading.Event,
         report_fault: Callable[[BaseException], str],
@@ -73,6 +77,7 @@ class Driver:
         self._landing = landing
         self._decisions = decisions
         self._make_frontier = make_frontier
+        self._look_at_goal = is_goal_met
         self._workable = workable
         self._cancel = cancel
         self._report_fault = report_fault
@@ -81,6 +86,9 @@ class Driver:
         self._moved: set[TaskId] = set()
         self._unworkable: dict[TaskId, str] = {}
         self._reasons: dict[TaskId, str] = {}
+        self._again: dict[TaskId, Decision] = {}
+        self.is_goal_met = False
+        """The goal's criteria are met; what was not begun is left."""
         self.is_failed = False
         self.is_over_budget = False
         """Tasks are left to be done because the run's own budget is spent."""
@@ -116,9 +124,13 @@ class Driver:
     def waits(self) -> tuple[Wait, ...]:
         """Return, for each task left, the one thing it waits for."""
         return tuple(
-            Wait(entry.task, self._known_reason(entry.task) or entry.reason)
+            Wait(entry.task, self._known_reason(entry.task) or self._spared(entry))
             for entry in self._frontier.waits()
         )
+
+    def _spared(self, entry: Wait) -> str:
+        is_spared = self.is_goal_met and self._board.status(entry.task) is TaskStatus.TODO
+        return "nothing: the goal is met without it" if is_spared else entry.reason
 
     def _known_reason(self, task: TaskId) -> str:
         """Return what this drive knows better than the manifest; empty where it does not."""
@@ -144,6 +156,8 @@ class Driver:
                 self._mark(task, status)
 
     def _claim(self, pool: ThreadPoolExecutor, places: int) -> None:
+        if self.is_goal_met:
+            return
         for task in self._frontier.ready():
             if self._tools.run_budget.stop is not None:
                 self._leave(task)
@@ -165,7 +179,12 @@ class Driver:
                 )
             )
             self._move(task.id, Signal.CLAIMED)
-            self._submit(pool, task, Start(head=self._landing.head, answers=answers))
+            over = self._again.pop(task.id, None)
+            if over is not None:
+                words = f"{over.question} {over.answer}"
+                answers = (*answers, replace(over, answer=words))
+            start = Start(self._landing.head, answers, is_anew=over is not None)
+            self._submit(pool, task, start)
             places -= 1
 
     def _leave(self, task: Task) -> None:
@@ -216,6 +235,9 @@ class Driver:
         self._tools.brain.update(
             lambda capsule: replace(capsule, current_step=f"{task.id} has landed; next task")
         )
+        # Who has asked to stop is heeded by the loop around this.
+        with contextlib.suppress(CancelledError):
+            self.is_goal_met = self._look_at_goal(Sha(self._landing.head))
 
     def _put_aside(self, task: Task, ended: Ended) -> None:
         if is_of_run(ended.stop):
@@ -228,7 +250,11 @@ class Driver:
         self._move(task.id, _SIGNALS[ended.stop.axis])
         self._stopped(task, ended)
 
-    def ask(self, task: str, draft: DecisionDraft) -> None:
+    def do_again(self, overturned: Mapping[TaskId, Decision]) -> None:
+        """Begin these tasks from the head, without what was made before, and with the answer."""
+        self._again.update(overturned)
+
+    def ask(self, task: str, draft: DecisionDraft) -> Decision:
         """Put a question to the human: into the store, the events and the capsule."""
         decision = self._decisions.raise_decision(self._context.run_id, task, draft)
         self._tools.emit(
@@ -252,6 +278,7 @@ class Driver:
                 ),
             )
         )
+        return decision
 
     def _break(self, task: Task, fault: BaseException, ended: Ended | None = None) -> None:
         """Put a task aside whose machinery broke, or give it back where the user has stopped."""

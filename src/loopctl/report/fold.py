@@ -138,7 +138,11 @@ def _run_event(
             )
         case GoalJudged():
             # What there is to ask about the goal is asked anew, after each time it was judged.
-            left = tuple(one for one in summary.decisions if one.task != GOAL)
+            left = tuple(
+                one
+                for one in summary.decisions
+                if one.task != GOAL or one.kind is DecisionKind.KICKOFF
+            )
             return replace(summary, goal_met=event.met, criteria=event.criteria, decisions=left)
         case Noticed():
             notice = Notice(event.text, event.level == "warning", event.task)
