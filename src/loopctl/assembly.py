@@ -19,6 +19,7 @@ from loopctl.engine.board import Board
 from loopctl.engine.driver import Driver
 from loopctl.engine.landing import Landing
 from loopctl.engine.permission import Permission
+from loopctl.engine.refill import Refill
 from loopctl.engine.run import Run
 from loopctl.engine.taskrun import RunContext
 from loopctl.engine.work import Tools
@@ -34,7 +35,7 @@ from loopctl.sandbox.confine import Unconfined
 from loopctl.sandbox.repository import OwnedRepository
 from loopctl.settings import Settings
 from loopctl.store.audit import AuditLog
-from loopctl.store.eventlog import JsonLinesEventLog
+from loopctl.store.eventlog import JsonLinesEventLog, read_events
 from loopctl.store.pause import PauseFile
 from loopctl.store.stores import Stores
 from loopctl.toolports import Consent
@@ -120,7 +121,15 @@ class Drive(AbstractContextManager["Drive"]):
         audit = AuditLog(folder)
         self._closing.callback(audit.close)
         self.notices = (Noticed(text=f"{audit.notice} (`loop audit verify`)"),) * bool(audit.notice)
-        self.log = JsonLinesEventLog(folder, record.id, clock, (audit, *listeners))
+        goal = Goal(text=record.goal, done_when=manifest.goal.done_when)
+        refill = Refill(
+            goal,
+            settings.loop.refills,
+            lambda criterion: anchor.is_open(criterion, Sha(landing.head)),
+        )
+        refill.recall(read_events(folder))
+        hearers: tuple[Callable[[AnyEvent], None], ...] = (audit, refill.listen, *listeners)
+        self.log = JsonLinesEventLog(folder, record.id, clock, hearers)
         self._closing.callback(self.log.close)
         self.brain = LocalBrain(folder, record.goal)
         gate = code_gate(
@@ -177,7 +186,6 @@ class Drive(AbstractContextManager["Drive"]):
             ready = _frontier(manifest, scope, None).ready()
             if any(asks_models(task, settings) for task in ready):
                 models.warm()
-        goal = Goal(text=record.goal, done_when=manifest.goal.done_when)
         context = RunContext(record.id, goal, settings, tools, workers)
         board = Board(place.file, manifest, self.log.append)
         landing = Landing(tools, record.id, record.branch, start, repository.integration())
@@ -191,6 +199,7 @@ class Drive(AbstractContextManager["Drive"]):
             is_goal_met=anchor.is_met
             if scope is not None and scope.is_whole
             else lambda _head: False,
+            refill=refill,
             workable=lambda task: (
                 obstacle(task, place, settings, is_attended=person is not None)
                 or _came_late(task, settings, workers)

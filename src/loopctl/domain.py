@@ -135,6 +135,22 @@ class Manifest:
 
 
 @dataclass(frozen=True, slots=True)
+class Proposal:
+    """A task that a worker proposes.
+
+    Attributes:
+        serves: The done-criterion of the goal that it serves, word for word or by its number.
+        deps: Ids of tasks that must be done before.
+    """
+
+    title: str
+    prompt: str
+    verify_cmd: str
+    serves: str
+    deps: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Addition:
     """What is added to a manifest.
 

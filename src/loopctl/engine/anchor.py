@@ -75,6 +75,14 @@ class Anchor:
         criteria = sorted(self._goal.done_when, key=self._dearness)
         return bool(criteria) and all(self._holds(criterion, commit) for criterion in criteria)
 
+    def is_open(self, criterion: Criterion, commit: Sha) -> bool:
+        """Return whether a criterion is not known to be met on a commit.
+
+        Raises:
+            CancelledError: The run was asked to stop.
+        """
+        return not self._holds(criterion, commit)
+
     def _holds(self, criterion: Criterion, commit: Sha) -> bool:
         if criterion.check is not None:
             return self.run_check(criterion.check, commit).verdict is Verdict.PASS

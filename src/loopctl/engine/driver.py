@@ -28,6 +28,7 @@ from loopctl.domain import (
 )
 from loopctl.engine.board import Board
 from loopctl.engine.landing import Landing, Returned
+from loopctl.engine.refill import Refill
 from loopctl.engine.taskrun import RunContext, Start, TaskRun
 from loopctl.engine.terminator import is_of_run
 from loopctl.engine.transitions import Signal
@@ -53,6 +54,7 @@ class Driver:
     Args:
         make_frontier: Builds the frontier of a manifest, for the scope of this drive.
         is_goal_met: Says after a landing whether the goal is met; then no further task is begun.
+        refill: Judges the tasks that workers propose; ``None`` takes none.
         workable: Says why a task cannot be worked on here; ``None`` where it can.
         cancel: Set when the user asks the run to stop.
         report_fault: Writes down a bug of ours, and returns where.
@@ -67,6 +69,7 @@ class Driver:
         *,
         make_frontier: Callable[[Manifest], Frontier],
         is_goal_met: Callable[[Sha], bool] = lambda _head: False,
+        refill: Refill | None = None,
         workable: Callable[[Task], str | None],
         cancel: threading.Event,
         report_fault: Callable[[BaseException], str],
@@ -78,6 +81,7 @@ class Driver:
         self._decisions = decisions
         self._make_frontier = make_frontier
         self._look_at_goal = is_goal_met
+        self._refill = refill
         self._workable = workable
         self._cancel = cancel
         self._report_fault = report_fault
@@ -101,6 +105,7 @@ class Driver:
     def drive(self) -> None:
         """Work until nothing is ready and nothing runs, or until the user asks to stop or pause."""
         self._build_frontier()
+        self._judge_proposals()
         jobs = self._context.settings.loop.jobs
         with ThreadPoolExecutor(jobs, thread_name_prefix="task") as pool:
             try:
@@ -211,6 +216,17 @@ class Driver:
             else:
                 self._put_aside(task, ended)
         self._tell_money(task)
+        self._judge_proposals()
+
+    def _judge_proposals(self) -> None:
+        if self._refill is None:
+            return
+        with contextlib.suppress(CancelledError):
+            judged = self._refill.judge(lambda: self._board.manifest, self._board.extend)
+            for event in judged:
+                self._tools.emit(event)
+            if any(event.added for event in judged):
+                self._build_frontier()
 
     def _land(self, pool: ThreadPoolExecutor, task: Task, ended: Ended) -> None:
         try:
