@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from types import TracebackType
 
-from loopctl.ability import asks_models, obstacle
+from loopctl.ability import asks_models, judges_by_model, obstacle
 from loopctl.clock import Clock, SystemClock
 from loopctl.context.brain import LocalBrain
 from loopctl.domain import Goal, Manifest, Scope, Sha, Task, TaskId
@@ -25,6 +25,7 @@ from loopctl.engine.taskrun import RunContext
 from loopctl.engine.work import Tools
 from loopctl.errors import MachineError, RepositoryError
 from loopctl.events import AnyEvent, Noticed
+from loopctl.judges.criterion import CriterionJudge
 from loopctl.judges.evidence import observation
 from loopctl.judges.gate import code_gate
 from loopctl.manifest.frontier import Frontier
@@ -161,7 +162,9 @@ class Drive(AbstractContextManager["Drive"]):
             ),
         )
         workers = light_workers()
-        if any(asks_models(task, settings) for task in manifest.tasks):
+        judge_text = None
+        is_judging = judges_by_model(goal, settings, place.env)
+        if is_judging or any(asks_models(task, settings) for task in manifest.tasks):
             # Loading what speaks to models takes as long as a small task.
             from loopctl.modelling import Modelling  # noqa: PLC0415
 
@@ -181,6 +184,10 @@ class Drive(AbstractContextManager["Drive"]):
             )
             tools = models.equip(tools)
             workers.update(models.workers)
+            if is_judging:
+                judge_text = CriterionJudge(
+                    models.oracle, repository, goal, record.id, Sha(record.base)
+                )
             if notice := models.routes.notice:
                 self.notices = (*self.notices, Noticed(text=notice, level="info"))
             ready = _frontier(manifest, scope, None).ready()
@@ -189,7 +196,7 @@ class Drive(AbstractContextManager["Drive"]):
         context = RunContext(record.id, goal, settings, tools, workers)
         board = Board(place.file, manifest, self.log.append)
         landing = Landing(tools, record.id, record.branch, start, repository.integration())
-        anchor = Anchor(goal, gate)
+        anchor = Anchor(goal, gate, judge_text)
         driver = Driver(
             context,
             board,

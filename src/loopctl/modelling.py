@@ -90,7 +90,7 @@ class Modelling(AbstractContextManager["Modelling"]):
             servers=servers.tools,
         )
         self._worker = GraphWorker(process, desks, self._purse, stores.replies, clock=clock)
-        oracle = ChildOracle(
+        self.oracle = oracle = ChildOracle(
             process, self._purse, clock=clock, run_id=record.id, is_there=self.routes.is_there
         )
         self._compactor = BackgroundCompactor(

@@ -55,12 +55,16 @@ class Mind:
         self.judged = judged
         self.backlogs = backlogs or (TWO,)
         self.asked = 0
+        self.seen: Any = {"met": "unclear", "why": "nobody knows", "quotes": []}
+        self.proposals: list[dict[str, Any]] = []
         self.prompts: list[str] = []
 
     def __call__(self, request: ChatRequest) -> ScriptedReply:
         words = [str(message["content"]) for message in request.messages]
         if words[0].startswith("You judge whether a goal"):
             return self._said(self.judged)
+        if words[0].startswith("You judge whether a repository"):
+            return self._said(self.seen)
         if words[0].startswith("You turn a goal"):
             self.prompts.append(words[1])
             made = self.backlogs[min(self.asked, len(self.backlogs) - 1)]
@@ -75,8 +79,12 @@ class Mind:
         names = [f"{name}.txt" for name in "ABCD"]
         name = max(names, key=lambda one: words.rfind(f"word into {one}"))
         text = "verb\n" if "Which word? verb" in words else "word\n"
+        proposals = [("propose", one) for one in self.proposals]
+        self.proposals = []
         return reply(
-            ("write_file", {"path": name, "content": text}), ("todo_done", {"summary": "written"})
+            *proposals,
+            ("write_file", {"path": name, "content": text}),
+            ("todo_done", {"summary": "written"}),
         )
 
 
@@ -326,3 +334,81 @@ def test_an_empty_frontier_with_the_goal_unmet_is_no_success(whole: Make) -> Non
     ended = one.run("Write words")
     assert ended.code != 0
     assert ended.task("A")["status"] == "done"
+
+
+SENTENCE = [{"criterion": "every word is there"}]
+
+
+@pytest.mark.parametrize(
+    ("seen", "code"),
+    [
+        ({"met": "yes", "why": "so", "quotes": []}, 3),
+        ({"met": "yes", "why": "so", "quotes": [{"path": "A.txt", "text": "the whole word"}]}, 3),
+        ({"met": "no", "why": "it is not", "quotes": []}, 4),
+    ],
+)
+def test_a_sentence_is_met_only_by_a_quote_that_stands_in_the_files(
+    whole: Make, seen: Any, code: int
+) -> None:
+    mind = Mind(CLEAR, backlog(todo("A"), done_when=SENTENCE))
+    mind.seen = seen
+    one = begun(whole, mind)
+    ended = one.run("Write words")
+    assert ended.code == code, ended.err
+
+
+def test_a_sentence_with_its_quote_ends_the_run(whole: Make) -> None:
+    mind = Mind(CLEAR, backlog(todo("A"), todo("B", "A"), done_when=SENTENCE))
+    mind.seen = {
+        "met": "yes",
+        "why": "so",
+        "quotes": [{"path": "LICENSE", "text": "all the words"}],
+    }
+    one = begun(whole, mind)
+    (one.root / "LICENSE").write_text("all the words\n")
+    one.commit()
+    ended = one.run("Write words")
+    assert ended.code == 0, ended.err
+    assert [task["status"] for task in ended.document["tasks"]] == ["done", "todo"]
+    folder = one.root / ".local" / "runs" / ended.document["run_id"]
+    assert "LICENSE says: all the words" in (folder / "report.md").read_text()
+
+
+def test_proposed_tasks_come_in_only_where_they_serve_an_open_criterion(whole: Make) -> None:
+    mind = Mind(CLEAR, backlog(todo("A"), done_when=[{"check": "test -e C.txt"}]))
+    proposal = {
+        "title": "Write C",
+        "prompt": "Write the word into C.txt",
+        "verify_cmd": "grep -q . C.txt",
+    }
+    mind.proposals = [
+        {**proposal, "serves": "test -e C.txt"},
+        {**proposal, "title": "Polish", "serves": "beauty"},
+    ]
+    one = begun(whole, mind)
+    ended = one.run("Write words")
+    assert ended.code == 0, ended.err
+    table = tomllib.loads(manifest(one))
+    added = table["task"][1]
+    assert (added["id"], added["status"], added["area"]) == ("R1", "done", ["refill"])
+    assert one.on_branch("C.txt") == "word\n"
+    folder = one.root / ".local" / "runs" / ended.document["run_id"]
+    report = (folder / "report.md").read_text()
+    assert "Proposed and rejected (1)" in report
+    assert "it names no done-criterion of the goal" in report
+
+
+def test_no_more_tasks_come_in_than_the_setting_allows(whole: Make) -> None:
+    mind = Mind(CLEAR, backlog(todo("A"), done_when=[{"check": "test -e C.txt"}]))
+    mind.proposals = [
+        {
+            "title": "Write C",
+            "prompt": "word into C",
+            "verify_cmd": "grep -q . C.txt",
+            "serves": "1",
+        }
+    ]
+    one = begun(whole, mind)
+    ended = one.run("Write words", LOOP_SET_LOOP__REFILLS="0")
+    assert ended.code != 0
+    assert len(tomllib.loads(manifest(one))["task"]) == 1
