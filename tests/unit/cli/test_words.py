@@ -78,7 +78,7 @@ def test_a_typo_is_a_suggestion(word: str, known: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("words", "goal"), [(["-x"], "-x"), (["status"], "status"), (["fix", "it"], "'fix it'")]
+    ("words", "goal"), [(["-x"], "-x"), (["land"], "land"), (["fix", "it"], "'fix it'")]
 )
 def test_behind_dashes_the_way_to_a_goal_is_said(words: list[str], goal: str) -> None:
     assert f"for a goal: loop --goal={goal})" in str(outcome(words, ids=IDS, ids_only=True))
