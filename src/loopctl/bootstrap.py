@@ -31,6 +31,7 @@ from loopctl.settings import Settings
 from loopctl.store import lease
 
 if TYPE_CHECKING:
+    from loopctl.aim import Aim
     from loopctl.cleaning import Cleaned
     from loopctl.domain import Task
     from loopctl.events import AnyEvent, RunEnded
@@ -121,6 +122,20 @@ class Project:
             UserError: What stands in the way, before anything was begun.
         """
         return self._launch(listeners, person).run(options)
+
+    def pursue(
+        self,
+        aim: "Aim",
+        options: RunOptions,
+        listeners: Sequence[Listener],
+        person: "Ask | None" = None,
+    ) -> "RunEnded":
+        """Make tasks of a goal, write them to the manifest, and drive them in a new run.
+
+        Raises:
+            UserError: What stands in the way; the manifest is as it was.
+        """
+        return self._launch(listeners, person).pursue(aim, options)
 
     def resume(
         self, run_id: str | None, listeners: Sequence[Listener], person: "Ask | None" = None

@@ -4,8 +4,8 @@ Nothing here is started before a step needs it, but for :meth:`Modelling.warm`.
 """
 
 import threading
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import replace
 from types import TracebackType
 
@@ -102,7 +102,7 @@ class Modelling(AbstractContextManager["Modelling"]):
             ),
         )
         self._worker = GraphWorker(process, desks, self._purse, stores.replies, clock=clock)
-        oracle = ChildOracle(
+        self.oracle = oracle = ChildOracle(
             process, self._purse, clock=clock, run_id=record.id, is_there=self.routes.is_there
         )
         self._compactor = BackgroundCompactor(
@@ -167,3 +167,19 @@ def _contexts(settings: Settings, tasks: tuple[Task, ...]) -> Callable[[str], Co
     modes = {task.id: task.mode or settings.loop.mode for task in tasks}
     own = {mode: settings.for_mode(mode).context for mode in {*modes.values(), settings.loop.mode}}
     return lambda task: own[modes.get(task, settings.loop.mode)]  # type: ignore[call-overload]
+
+
+@contextmanager
+def asking(
+    place: Place,
+    settings: Settings,
+    stores: Stores,
+    run_id: str,
+    clock: Clock,
+    cancel: threading.Event,
+) -> Iterator[ChildOracle]:
+    """Ask models outside of any drive; ``run_id`` pays, and is in the store already."""
+    routes = routes_of(settings.models, place.env)
+    purse = stores.purse(run_caps(settings.budget))
+    with closing(_process(place, routes, clock, cancel)) as process:
+        yield ChildOracle(process, purse, clock=clock, run_id=run_id, is_there=routes.is_there)

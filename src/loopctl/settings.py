@@ -57,6 +57,9 @@ class LoopSettings(Section):
     jobs: Positive = Field(default=1, description="Tasks worked on at once.")
     mode: Mode = Field(default=Mode.AUTONOMOUS, strict=False, description="autonomous or relay.")
     worker: Word = Field(default="graph", description="The worker of a task that names none.")
+    refills: Count = Field(
+        default=20, description="Tasks proposed by workers that a manifest may come to hold."
+    )
 
 
 class BudgetSettings(Section):

@@ -64,6 +64,7 @@ class Start:
         returned: Set where a landing failed: the candidate that goes on from ``head``.
         tree: Its diff on ``head``, where that could be carried.
         observation: What its next step is shown.
+        is_anew: What was made before rests on something that does not hold; nothing of it counts.
     """
 
     head: Sha
@@ -71,6 +72,7 @@ class Start:
     returned: str | None = None
     tree: str | None = None
     observation: str = ""
+    is_anew: bool = False
 
 
 class TaskRun:
@@ -141,6 +143,8 @@ class TaskRun:
         session = self._tools.sessions.open_session(run_id, task.id, name, self._start.head)
         plan = self._plan(option, session, shares)
         base, tree = self._origin(session)
+        if self._start.is_anew:
+            session = replace(session, interrupt=None)
         decision = self._decision(session)
         if session.interrupt is not None and decision is None:
             return self._still_waiting(session, session.interrupt, plan)
@@ -215,6 +219,8 @@ class TaskRun:
         repository, head = self._tools.repository, self._start.head
         if self._start.returned is not None:
             return head, self._start.tree or repository.tree_of(head)
+        if self._start.is_anew:
+            return head, repository.tree_of(head)
         checkpoint = session.newest
         is_begun = session.interrupt is not None or self._has_replies(session)
         if checkpoint is None or not checkpoint.base:
@@ -234,12 +240,14 @@ class TaskRun:
     def _observation(self, session: SessionRecord) -> str:
         if self._start.returned is not None:
             return self._start.observation
+        if self._start.is_anew:
+            return ""
         return session.newest.observation if session.newest is not None else ""
 
     def _plan(self, option: Option | None, session: SessionRecord, shares: int) -> Plan:
         budget = forks.share(self._budget(), shares)
         goal = self._context.goal.text
-        if session.newest is None:
+        if session.newest is None or self._start.is_anew:
             if self._mode is not Mode.RELAY and self._worker().makes_plans:
                 return Plan(goal=goal, budget=budget)
             return single_todo(goal, todo_text(self._task, option), budget)

@@ -127,6 +127,17 @@ class TaskSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class ProposalSummary:
+    """A task that a worker has proposed: the id that it was given, or why it was rejected."""
+
+    task: str | None
+    title: str
+    serves: str
+    added: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class RunSummary:
     """How a run stands, over all invocations that drove it.
 
@@ -168,6 +179,7 @@ class RunSummary:
     landed_here: str | None = None
     own_usage: Usage = field(default_factory=Usage)
     invocations: int = 0
+    proposals: tuple[ProposalSummary, ...] = ()
     compactions: int = 0
     compactions_in_line: int = 0
     seq: int = 0
