@@ -73,6 +73,7 @@ def open_repository(
         env=place.env,
         cancel=cancel,
         confinement=Unconfined(),
+        redact=place.redactor(),
     )
 
 
@@ -119,7 +120,9 @@ class Drive(AbstractContextManager["Drive"]):
         audit = AuditLog(folder)
         self._closing.callback(audit.close)
         self.notices = (Noticed(text=f"{audit.notice} (`loop audit verify`)"),) * bool(audit.notice)
-        self.log = JsonLinesEventLog(folder, record.id, clock, (audit, *listeners))
+        self.log = JsonLinesEventLog(
+            folder, record.id, clock, (audit, *listeners), place.redactor()
+        )
         self._closing.callback(self.log.close)
         self.brain = LocalBrain(folder, record.goal)
         gate = code_gate(
