@@ -17,7 +17,7 @@ MASK: Final = "[key]"
 _SECRET: Final = re.compile(r"KEY|TOKEN|SECRET|PASSW|CREDENTIAL", re.IGNORECASE)
 _SHORTEST: Final = 4
 """A value of fewer characters is no key, and would tear words apart."""
-_SHORTEST_GUESSED: Final = 8
+_SHORTEST_GUESSED: Final = 6
 """The same where only the variable's name speaks for a secret: its value may be ``false``."""
 _SHORTEST_ENCODED: Final = 6
 """Of fewer bytes too little of the encoded form is certain, wherever they stand in a text."""

@@ -10,6 +10,7 @@ from loopctl.calls import ToolSpec
 from loopctl.clock import Clock
 from loopctl.domain import Usage
 from loopctl.moneyports import Refused
+from loopctl.redaction import Redactor
 from loopctl.worker.model.embed import Embedder, Vectors
 from loopctl.worker.model.failures import Failure, FailureKind
 from loopctl.worker.model.paid import Asked, Cashier, Paid
@@ -134,8 +135,6 @@ class LiteModel:
     def _limit(self, attempt: Attempt) -> int:
         given = self._max_output_tokens
         return attempt.max_output_tokens if given is None else min(given, attempt.max_output_tokens)
-
-
 
 
 class _Trying:
