@@ -76,6 +76,7 @@ def open_repository(
         env=place.env,
         cancel=cancel,
         confinement=Unconfined(),
+        redact=place.redactor(),
     )
 
 
@@ -130,7 +131,7 @@ class Drive(AbstractContextManager["Drive"]):
         )
         refill.recall(read_events(folder))
         hearers: tuple[Callable[[AnyEvent], None], ...] = (audit, refill.listen, *listeners)
-        self.log = JsonLinesEventLog(folder, record.id, clock, hearers)
+        self.log = JsonLinesEventLog(folder, record.id, clock, hearers, place.redactor())
         self._closing.callback(self.log.close)
         self.brain = LocalBrain(folder, record.goal)
         gate = code_gate(

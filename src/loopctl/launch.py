@@ -231,7 +231,9 @@ class Launch:
         self._lease = stack.enter_context(lease.hold(self._place.local))
         stack.enter_context(cancel_on_signals(self._cancel))
         repository.sync()
-        return stack.enter_context(Stores(self._place.local)), repository
+        return stack.enter_context(
+            Stores(self._place.local, redact=self._place.redactor())
+        ), repository
 
     def _new(
         self,

@@ -100,6 +100,7 @@ class Modelling(AbstractContextManager["Modelling"]):
                 emit=emit,
                 cancel=cancel,
             ),
+            redact=place.redactor(),
         )
         self._worker = GraphWorker(process, desks, self._purse, stores.replies, clock=clock)
         self.oracle = oracle = ChildOracle(
@@ -153,13 +154,12 @@ class Modelling(AbstractContextManager["Modelling"]):
 
 def _process(place: Place, routes: Routes, clock: Clock, cancel: threading.Event) -> ModelProcess:
     env = child_environment(place.env, routes.variables | frozenset(NETWORK_VARIABLES))
-    secrets = [place.env[name] for name in routes.key_names if name in place.env]
     return ModelProcess(
         lambda: ProcessService(CHILD, cwd=place.local, env=env),
         routes.to_json(),
         clock=clock,
         cancel=cancel,
-        secrets=secrets,
+        redact=place.redactor(),
     )
 
 

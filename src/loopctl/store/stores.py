@@ -6,6 +6,7 @@ from types import TracebackType
 from typing import Self
 
 from loopctl.clock import Clock, SystemClock
+from loopctl.redaction import Redactor
 from loopctl.store.calls import SqliteCallDecisions
 from loopctl.store.caps import RunCaps
 from loopctl.store.database import FILE_NAME, open_database
@@ -23,9 +24,11 @@ from loopctl.store.verdicts import SqliteVerdicts
 class Stores(AbstractContextManager["Stores"]):
     """The stores of one checkout, over one connection."""
 
-    def __init__(self, local: Path, clock: Clock | None = None) -> None:
+    def __init__(
+        self, local: Path, clock: Clock | None = None, redact: Redactor | None = None
+    ) -> None:
         clock = clock or SystemClock()
-        self._database = open_database(local / FILE_NAME, is_checked=True)
+        self._database = open_database(local / FILE_NAME, is_checked=True, redact=redact)
         self.runs = SqliteRuns(self._database)
         self.sessions = SqliteSessions(self._database)
         self.decisions = SqliteDecisions(self._database)

@@ -11,8 +11,8 @@ from enum import StrEnum
 from http import HTTPStatus
 from typing import Final
 
+from loopctl.redaction import Redactor
 from loopctl.worker.model.lite import library
-from loopctl.worker.model.redact import Redactor
 from loopctl.worker.model.routes import Attempt
 
 
