@@ -1,4 +1,4 @@
-"""Confinement of a sandbox's processes: none so far, which it says."""
+"""No confinement, which it says."""
 
 from collections.abc import Sequence
 from pathlib import Path
@@ -7,10 +7,24 @@ from pathlib import Path
 class Unconfined:
     """Runs commands as they are: they can reach whatever the user can."""
 
+    @property
+    def is_holding(self) -> bool:
+        """Nothing is held."""
+        return False
+
     def wrap(self, argv: Sequence[str], *, workdir: Path, writable: Sequence[Path]) -> list[str]:
         """Return ``argv`` as it is."""
         del workdir, writable
         return list(argv)
+
+    def inside(self, workdir: Path) -> Path:
+        """Return ``workdir`` as it is."""
+        return workdir
+
+    def lacks(self, output: bytes) -> str:
+        """Return nothing: all that is outside can be had."""
+        del output
+        return ""
 
     def describe(self) -> str:
         """Return what keeps a command inside, in a few words."""
