@@ -1,0 +1,1 @@
+"""Task sources: what finds work without a manifest."""
