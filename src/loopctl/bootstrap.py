@@ -32,7 +32,9 @@ from loopctl.store import lease
 
 if TYPE_CHECKING:
     from loopctl.cleaning import Cleaned
+    from loopctl.domain import Task
     from loopctl.events import AnyEvent, RunEnded
+    from loopctl.judges.sensitivity import Sensitivity
     from loopctl.launch import Ask, Launch
     from loopctl.ports import ManifestFile
     from loopctl.sandbox.background import Begun
@@ -212,6 +214,12 @@ class Project:
             for record in self._records()
             if run_id in {None, record.id}
         }
+
+    def probe_gate(self, ids: Sequence[str] = ()) -> "Iterator[tuple[Task, Sensitivity]]":
+        """Yield the named tasks, or all, with what their verify commands made of faults."""
+        from loopctl.probing import probed
+
+        return probed(self.place, ids)
 
     def clean(
         self, refs: Sequence[str] = (), run_id: str | None = None, *, is_dry: bool = False

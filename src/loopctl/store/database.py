@@ -16,6 +16,8 @@ from loopctl.store.upgrades import UPGRADES
 FILE_NAME: Final = "loop.db"
 SCHEMA_VERSION: Final = 3
 _BUSY_MS: Final = 5000
+_CACHE_KIB: Final = 512
+"""Steps are written, and seldom read again: a larger one would only fill up over a night."""
 _MACHINES: Final = ("SQLITE_FULL", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR")
 """What SQLite says where the machine is at fault, and not the file."""
 
@@ -101,6 +103,7 @@ def _configure(connection: sqlite3.Connection) -> None:
         "synchronous=FULL",
         "foreign_keys=ON",
         "trusted_schema=OFF",
+        f"cache_size=-{_CACHE_KIB}",
     ):
         connection.execute(f"PRAGMA {pragma}")
 
