@@ -1,11 +1,20 @@
 """No confinement, which it says."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
 
+@dataclass(frozen=True, slots=True)
 class Unconfined:
-    """Runs commands as they are: they can reach whatever the user can."""
+    """Runs commands as they are: they can reach whatever the user can.
+
+    Attributes:
+        why: Why there is nothing better, and what mends it; empty where nothing better was asked
+            for.
+    """
+
+    why: str = ""
 
     @property
     def is_holding(self) -> bool:
@@ -28,4 +37,4 @@ class Unconfined:
 
     def describe(self) -> str:
         """Return what keeps a command inside, in a few words."""
-        return "no confinement"
+        return f"no confinement ({self.why})" if self.why else "no confinement"

@@ -6,6 +6,7 @@ root's. Of a home folder only toolchains can be seen, and of them not the files 
 
 import os
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -16,7 +17,7 @@ ETC: Final = (
     *("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "ssl", "pki", "mime.types"),
     *("ca-certificates", "ca-certificates.conf", "fonts", "java", "java-11-openjdk", "terminfo"),
     *("java-17-openjdk", "java-21-openjdk", "python3", "perl", "profile", "shells", "os-release"),
-    *("debian_version", "lsb-release", "machine-id", "magic", "inputrc", "bash.bashrc"),
+    *("debian_version", "lsb-release", "magic", "inputrc", "bash.bashrc"),
 )
 """Below ``/etc``: what programs need to start, find names, and trust certificates."""
 
@@ -49,6 +50,15 @@ KEYS: Final = (
 _PARTS: Final = ("bin", "lib", "lib64", "libexec", "include", "share")
 
 
+_NEVER: Final = (
+    *("/etc", "/proc", "/sys", "/dev", "/boot", "/run", "/var/run", "/lost+found"),
+    *("/var/lib/docker", "/var/spool", "/var/mail"),
+)
+_TOO_HIGH: Final = ("/", "/home", "/root", "/tmp", "/var", "/var/lib", "/var/tmp", "/mnt", "/media")  # noqa: S108 - never shown
+_STILL: Final = ("/run/current-system", "/run/wrappers")
+"""Where NixOS keeps its programs."""
+
+
 def readable(env: Mapping[str, str], home: Path, own: Iterable[Path]) -> tuple[Path, ...]:
     """Return the places outside the system's folders that tools need, parents first.
 
@@ -58,19 +68,30 @@ def readable(env: Mapping[str, str], home: Path, own: Iterable[Path]) -> tuple[P
         own: What this harness itself runs from.
     """
     found: dict[Path, None] = {}
-    for place in (*_of_path(env), *(home / name for name in TOOLCHAINS), *own):
+    seen = dict.fromkeys((*_of_path(env), *(home / name for name in TOOLCHAINS), *own))
+    for place in seen:
         for each in {place, Path(os.path.realpath(place))}:
-            if each.exists() and is_mountable(each, home):
+            if os.path.exists(each) and is_mountable(each, home):  # noqa: PTH110 - never raises
                 found[each] = None
     return outermost(found)
 
 
 def is_mountable(place: Path, home: Path) -> bool:
-    """Return whether a place may be shown as a whole: no home folder, nothing above one."""
+    """Return whether a place may be shown as a whole.
+
+    No home folder and nothing above one may, nothing of the running system, and none of what is
+    there already.
+    """
     homes = {home, Path(os.path.realpath(home))}
-    if place == Path("/") or any(each == place or place in each.parents for each in homes):
+    if str(place) in _TOO_HIGH or any(each == place or place in each.parents for each in homes):
         return False
-    return not any(place == Path(root) or Path(root) in place.parents for root in SYSTEM)
+    if any(_is_within(place, root) for root in _STILL):
+        return True
+    return not any(_is_within(place, root) for root in (*SYSTEM, *_NEVER))
+
+
+def _is_within(place: Path, root: str) -> bool:
+    return place == Path(root) or Path(root) in place.parents
 
 
 def outermost(places: Iterable[Path]) -> tuple[Path, ...]:
@@ -100,28 +121,39 @@ def _of_path(env: Mapping[str, str]) -> Iterator[Path]:
     """Yield the folders of the PATH and what belongs to them, as far as it can be told."""
     for word in (env.get("PATH") or os.defpath).split(os.pathsep):
         folder = Path(word)
-        if not folder.is_absolute() or not folder.is_dir():
+        if not folder.is_absolute():
             continue
         yield folder
-        yield from _installation(folder)
-        for program in folder.iterdir():
-            if program.is_symlink():
-                yield from _installation(Path(os.path.realpath(program)).parent)
+        yield from installation(folder)
+        with suppress(OSError), os.scandir(folder) as entries:
+            targets = {os.path.realpath(one.path) for one in entries if one.is_symlink()}
+            for parent in {os.path.dirname(one) for one in targets}:  # noqa: PTH120 - many
+                yield from installation(Path(parent))
 
 
-def _installation(folder: Path) -> Iterator[Path]:
+def installation(folder: Path) -> Iterator[Path]:
     """Yield what stands beside a folder of programs: libraries, and a virtual environment's base."""
     if folder.name != "bin":
         yield folder
         return
+    yield folder
     settings = folder.parent / "pyvenv.cfg"
-    if settings.is_file():
+    with suppress(OSError):
+        text = settings.read_text(errors="replace")
         yield folder.parent
-        for line in settings.read_text(errors="replace").splitlines():
+        for line in text.splitlines():
             name, _, value = line.partition("=")
-            if name.strip() == "home":
-                yield from _installation(Path(value.strip()))
-                yield from _installation(Path(os.path.realpath(value.strip())))
+            base = Path(value.strip())
+            if name.strip() == "home" and base.is_absolute() and base.parent != folder.parent:
+                yield from _beside(base)
+                yield from _beside(Path(os.path.realpath(base)))
+                yield from _beside(Path(os.path.realpath(base / "python3")).parent)
+    yield from _beside(folder)
+
+
+def _beside(folder: Path) -> Iterator[Path]:
+    yield folder
     for part in _PARTS:
-        if (folder.parent / part).is_dir():
-            yield folder.parent / part
+        with suppress(OSError):
+            if (folder.parent / part).is_dir():
+                yield folder.parent / part
