@@ -1,5 +1,7 @@
 """Tasks of the model worker from the manifest to the branch, against a real wire."""
 
+import json
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path

@@ -188,7 +188,8 @@ def _system() -> Iterator[str]:
             yield from ("--ro-bind", root, root)
     for name in places.ETC:
         yield from ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
-    yield from ("--proc", "/proc", "--dev", "/dev")
+    # Who is root outside could set the kernel through /proc otherwise: that asks no capability.
+    yield from ("--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev")
     for empty in _EMPTY:
         yield from ("--perms", "1777", "--tmpfs", empty)
 

@@ -54,9 +54,20 @@ _NEVER: Final = (
     *("/etc", "/proc", "/sys", "/dev", "/boot", "/run", "/var/run", "/lost+found"),
     *("/var/lib/docker", "/var/spool", "/var/mail"),
 )
-_TOO_HIGH: Final = ("/", "/home", "/root", "/tmp", "/var", "/var/lib", "/var/tmp", "/mnt", "/media")  # noqa: S108 - never shown
-_STILL: Final = ("/run/current-system", "/run/wrappers")
-"""Where NixOS keeps its programs."""
+_TOO_HIGH: Final = (
+    "/",
+    "/home",
+    "/root",
+    "/tmp",
+    "/var",
+    "/var/lib",
+    "/var/tmp",
+    "/mnt",
+    "/media",
+    "/dev/shm",
+)
+_STILL: Final = ("/run/current-system", "/run/wrappers", "/dev/shm")  # noqa: S108 - as a name
+"""Where NixOS keeps its programs, and where a project may lie in memory."""
 
 
 def readable(env: Mapping[str, str], home: Path, own: Iterable[Path]) -> tuple[Path, ...]:
