@@ -55,16 +55,8 @@ _NEVER: Final = (
     *("/var/lib/docker", "/var/spool", "/var/mail"),
 )
 _TOO_HIGH: Final = (
-    "/",
-    "/home",
-    "/root",
-    "/tmp",
-    "/var",
-    "/var/lib",
-    "/var/tmp",
-    "/mnt",
-    "/media",
-    "/dev/shm",
+    *("/", "/home", "/root", "/mnt", "/media", "/srv", "/var", "/var/lib"),
+    *("/tmp", "/var/tmp", "/dev/shm"),  # noqa: S108 - never shown
 )
 _STILL: Final = ("/run/current-system", "/run/wrappers", "/dev/shm")  # noqa: S108 - as a name
 """Where NixOS keeps its programs, and where a project may lie in memory."""
