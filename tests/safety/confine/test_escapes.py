@@ -24,6 +24,7 @@ READS: dict[str, str] = {
     "read the harness's database": 'cat "$CHECKOUT/.local/loop.db"',
     "list all worktrees": 'ls "$CHECKOUT/.local/worktrees"',
     "read shadow": "cat /etc/shadow",
+    "read private certificates": "ls /etc/ssl/private",
     "read another process's environment": f"grep -q {SECRET} /proc/[0-9]*/environ",
     "list the system's devices": "ls /sys/kernel",
 }
@@ -171,7 +172,7 @@ def test_what_cannot_be_read_inside_can_be_read_outside(
     # It is init's own out here, and not for everybody.
     del bare["read through the first process"]
     if os.getuid() != 0:
-        del bare["read shadow"]
+        del bare["read shadow"], bare["read private certificates"]
     work = ground.root / "beside"
     work.mkdir(exist_ok=True)
     env = {**ground.env, **_names(ground, listening)}

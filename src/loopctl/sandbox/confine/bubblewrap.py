@@ -125,7 +125,7 @@ class Bubblewrap:
         """Yield the options that are the same for each command of a run."""
         if not self.network:
             yield "--unshare-net"
-        yield from _system()
+        yield from _system(self.git_dir.parent / "etc")
         known = places.readable(self.env, self._home, (*self.own, *self._shared_bases()))
         named, written = self._named(self.read), self._named(self.write)
         shown = [place for place in known if not self._is_in_checkout(place)]
@@ -179,15 +179,16 @@ class Bubblewrap:
                     yield from (how, os.path.realpath(source), str(self.checkout / name))
 
 
-def _system() -> Iterator[str]:
+def _system(etc: Path) -> Iterator[str]:
     """Yield what makes the system's own folders, and those that are the sandbox's."""
     for root in places.SYSTEM:
         if Path(root).is_symlink():
             yield from ("--symlink", str(Path(root).readlink()), root)
         elif Path(root).is_dir():
             yield from ("--ro-bind", root, root)
-    for name in places.ETC:
-        yield from ("--ro-bind-try", f"/etc/{name}", f"/etc/{name}")
+    folders = tuple(places.copy_settings(etc))
+    yield from ("--ro-bind", str(etc), "/etc")
+    yield from _binds("--ro-bind", folders)
     # Who is root outside could set the kernel through /proc otherwise: that asks no capability.
     yield from ("--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev")
     for empty in _EMPTY:

@@ -10,20 +10,43 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
+from loopctl.sandbox.files import write_if_changed
+
 SYSTEM: Final = ("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/opt", "/nix")
 ETC: Final = (
     *("passwd", "group", "nsswitch.conf", "hosts", "resolv.conf", "host.conf", "gai.conf"),
     *("protocols", "services", "localtime", "timezone", "locale.alias", "locale.conf"),
-    *("ld.so.cache", "ld.so.conf", "ld.so.conf.d", "alternatives", "ssl", "pki", "mime.types"),
-    *("ca-certificates", "ca-certificates.conf", "fonts", "java", "java-11-openjdk", "terminfo"),
-    *("java-17-openjdk", "java-21-openjdk", "python3", "perl", "profile", "shells", "os-release"),
-    *("debian_version", "lsb-release", "magic", "inputrc", "bash.bashrc"),
+    *("ld.so.cache", "ld.so.conf", "alternatives", "mime.types", "profile", "shells"),
+    *("ssl/certs", "ssl/cert.pem", "ssl/openssl.cnf", "pki/tls/certs", "pki/tls/cert.pem"),
+    *("pki/tls/openssl.cnf", "pki/ca-trust", "fonts", "java-11-openjdk", "java-17-openjdk"),
+    *("java-21-openjdk", "os-release", "debian_version", "lsb-release", "inputrc", "bash.bashrc"),
 )
 """Below ``/etc``: what programs need to start, find names, and trust certificates."""
 
+
+def copy_settings(folder: Path, *, etc: Path = Path("/etc")) -> Iterator[Path]:
+    """Copy the files among :data:`ETC` into a folder; yield the folders among them.
+
+    One mount instead of dozens: each takes longer than all else that starts a command.
+    """
+    folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+    for name in ETC:
+        source, copy = etc / name, folder / name
+        with suppress(OSError):
+            if source.is_dir():
+                copy.mkdir(parents=True, exist_ok=True)
+                yield source
+            elif source.is_file() and source.stat().st_size <= _LARGEST:
+                copy.parent.mkdir(exist_ok=True, parents=True)
+                write_if_changed(copy, source.read_bytes())
+                copy.chmod(0o644)
+
+
+_LARGEST: Final = 8 << 20
+
 TOOLCHAINS: Final = (
     *(".pyenv", ".rbenv", ".nodenv", ".goenv", ".nvm", ".fnm", ".asdf", ".volta", ".sdkman"),
-    *(".rustup", ".cargo/bin", ".cargo/registry", ".cargo/git", ".cargo/env", ".local/bin"),
+    *(".rustup", ".cargo/bin", ".cargo/registry", ".cargo/git", ".local/bin"),
     *(".local/pipx", ".local/share/pipx", ".local/share/uv", ".local/share/mise", ".bun/bin"),
     *(".local/share/fnm", ".local/share/pnpm", ".local/share/rtx", ".local/lib", ".deno/bin"),
     *(".npm-global", ".yarn/bin", "go/bin", "go/pkg", ".ghcup/bin", ".ghcup/ghc", ".juliaup"),
