@@ -65,7 +65,8 @@ class StepRequest:
         tier: Which model: ``cheap``, ``standard`` or ``premium``.
         past: What the candidate has been through.
         todos: The plan as it stands, one line a todo, for the worker to see.
-        recalled: What the brain has found that may matter.
+        known: What was recalled for the task when the candidate began; the same in all its steps.
+        recalled: What was recalled for the active todo beside that.
         replies: What the model has answered in this iteration before it was cut short, from
             number ``first_reply`` on; given again, in order, before the model is asked.
         observation: Evidence of the last gate or of the last command; empty on the first step.
@@ -93,6 +94,7 @@ class StepRequest:
     tier: str = "standard"
     past: Past = field(default_factory=Past)
     todos: tuple[str, ...] = ()
+    known: tuple[Memory, ...] = ()
     recalled: tuple[Memory, ...] = ()
     replies: tuple[str, ...] = ()
     observation: str = ""

@@ -93,7 +93,7 @@ def parse(state: State, runtime: _Around) -> _Update:
 def _prompt(state: State, around: Surroundings) -> list[dict[str, Any]]:
     level = state["level"]
     if level not in around.prompts:
-        around.prompts[level] = assemble(around.request, level)
+        around.prompts[level] = assemble(around.request, level, around.offered_bytes)
     return around.prompts[level]
 
 

@@ -16,6 +16,7 @@ from loopctl.fencing import clean, fence
 from loopctl.steps import PlanProposed, ToolCallFinished, ToolCallStarted
 from loopctl.worker.graph import control, story
 from loopctl.worker.graph.ends import End, ended_by_limit
+from loopctl.worker.graph.prompt import assemble, turn_bytes
 from loopctl.worker.graph.replies import arguments_of
 from loopctl.worker.graph.state import Call, State, Surroundings, tool_call
 
@@ -62,11 +63,16 @@ def ingest(state: State, runtime: _Around) -> _Update:
     events = runtime.context.events
     if state["proposed"] is not None:
         events.append(PlanProposed(tuple(state["proposed"])))
-    turn = story.turn(state)
+    turn = story.turn(state, _turn_bytes(runtime.context))
     if turn is not None:
         events.append(turn)
     events.append(story.progress(state))
     return {"end": state["end"]}
+
+
+def _turn_bytes(around: Surroundings) -> int:
+    messages = around.prompts.get(0) or assemble(around.request, 0, around.offered_bytes)
+    return turn_bytes(messages, around.offered_bytes)
 
 
 def current(state: State) -> Call:

@@ -128,6 +128,10 @@ def _understand(call: Call, asked: AskedCall, around: Surroundings) -> None:
         known = ", ".join(around.offered)
         call["error"] = f"there is no tool {one_line(call['tool'], 80)!r} here; there are: {known}"
         return
+    if not around.is_allowed(asked.name):
+        may = ", ".join(name for name in around.offered if around.is_allowed(name))
+        call["error"] = f"this step makes the plan; {asked.name} comes after it. Call one of: {may}"
+        return
     try:
         arguments = read_arguments(asked.arguments)
         check_arguments(arguments, spec.parameters)
