@@ -33,9 +33,19 @@ def gate(state: State, runtime: _Around) -> _Update:
     why = state["waiting"] or _ruled(call, around)
     if why is not None:
         interrupt({**why, "call": call})
+    started(call, around)
+    return {"waiting": None}
+
+
+def is_held(state: State, around: Surroundings) -> bool:
+    """Return whether the next call has to wait for a person."""
+    return state["waiting"] is not None or _ruled(current(state), around) is not None
+
+
+def started(call: Call, around: Surroundings) -> None:
+    """Tell that a call is made next."""
     made = tool_call(around.request, call, arguments_of(call))
     around.events.append(ToolCallStarted(call["ordinal"], call["tool"], made.arguments_hash))
-    return {"waiting": None}
 
 
 def run_call(state: State, runtime: _Around) -> _Update:
