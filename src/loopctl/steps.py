@@ -40,6 +40,7 @@ class Resume:
         answer: The person's words.
         approval: The token that goes with the call, once; ``None`` where it needs none.
         closed: The summary with which the step has closed the active todo, if it has.
+        paid: Replies of the step whose cost the budget has in it already.
     """
 
     blob: bytes
@@ -49,6 +50,7 @@ class Resume:
     answer: str
     approval: str | None = None
     closed: str | None = None
+    paid: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,9 +183,14 @@ class PlanProposed:
 
 @dataclass(frozen=True, slots=True)
 class UsageReported:
-    """What a model call cost."""
+    """What a model call cost; told once more where its kept reply is given again.
+
+    Attributes:
+        reply: Which reply of the step it gave, from 0; ``None`` where it gave none.
+    """
 
     usage: Usage
+    reply: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

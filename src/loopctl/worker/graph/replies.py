@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from loopctl.domain import Usage
 from loopctl.fencing import clean, one_line
 from loopctl.worker.graph.schema import WrongArgumentsError, check_arguments, read_arguments
 from loopctl.worker.graph.state import Call, State, Surroundings
@@ -21,13 +22,14 @@ CUT: Final = "length"
 
 
 def dump_reply(reply: Reply) -> str:
-    """Return a reply as it is kept: ASCII JSON; what it cost is no part of it."""
+    """Return a reply as it is kept: ASCII JSON, with what it cost."""
     return json.dumps(
         {
             "text": clean(reply.text),
             "calls": [[call.id, call.name, call.arguments] for call in reply.calls],
             "finish": reply.finish,
             "model": reply.model,
+            "usage": [reply.usage.prompt_tokens, reply.usage.completion_tokens, reply.usage.usd],
         },
         sort_keys=True,
     )
@@ -42,7 +44,8 @@ def load_reply(text: str) -> Reply:
     try:
         raw = json.loads(text)
         calls = tuple(AskedCall(*map(str, call)) for call in raw["calls"])
-        return Reply(str(raw["text"]), calls, model=str(raw["model"]), finish=str(raw["finish"]))
+        usage = Usage(*raw.get("usage", ()))
+        return Reply(str(raw["text"]), calls, usage, str(raw["model"]), str(raw["finish"]))
     except (TypeError, KeyError) as error:
         raise ValueError(f"a kept reply has other fields: {error}") from error
 
