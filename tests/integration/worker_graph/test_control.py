@@ -98,6 +98,9 @@ def test_control_calls_are_no_calls_through_the_door(play: Any) -> None:
         ("plan", {"todos": ["a", " "]}),
         ("plan", {"todos": [str(number) for number in range(51)]}),
         ("plan", {"todos": ["a"], "more": 1}),
+        ("plan", {"todos": ["a" * 2001]}),
+        ("todo_done", {"summary": "s" * 8001}),
+        ("defer", {"reason": "r", "decision_needed": "?" * 100_000}),
     ],
 )
 def test_wrong_control_call_goes_back_and_ends_nothing(play: Any, call: tuple[str, Any]) -> None:

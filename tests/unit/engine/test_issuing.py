@@ -138,7 +138,7 @@ def test_a_todo_is_shown_a_few_memories_beside_those_of_its_task(
     one, two, three, four = (Memory(f"f{n}", "text", 1.0) for n in range(4))
     found = {"make": (one,), "read": (one, two, three, four), "write": (four, one)}
     recall = bench.more["recall"] = ScriptedRecall()
-    recall.recall = lambda query, _limit: found[query.split()[0]]  # type: ignore[method-assign]
+    recall.recall = lambda query, limit: found[query.split()[0]][:limit]  # type: ignore[method-assign]
     hands = planner(PLAN, ScriptedStep("b", DONE), ScriptedStep("good", DONE))
     assert bench.run(hands, task(prompt="make the reader")).is_passed
     assert [request.recalled for request in hands.requests] == [(), (two, three), (four,)]

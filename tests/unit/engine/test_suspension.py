@@ -396,4 +396,6 @@ def test_what_was_counted_before_an_interrupt_is_named_so_that_it_is_not_counted
     bench.run(
         hands, task(), Start(head=Sha("c1"), answers=(answered(DecisionKind.APPROVAL, APPROVED),))
     )
-    assert hands.requests[0].resume.paid == 2
+    resume = hands.requests[0].resume
+    assert resume is not None
+    assert resume.paid == 2

@@ -16,6 +16,8 @@ MAX_CALLS: Final = 64
 
 _NOT_IN_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
 _NAME_CHARS: Final = 64
+_ID_CHARS: Final = 8192
+"""Of a call's id; some providers put state of their own into it."""
 
 CUT: Final = "length"
 """How a reply finishes that has reached the output limit."""
@@ -85,7 +87,8 @@ def understood(
     """
     ids = _ids(reply, state)
     calls = []
-    for index, asked in enumerate(reply.calls):
+    # One beyond the limit stands for all that are: it says so.
+    for index, asked in enumerate(reply.calls[: MAX_CALLS + 1]):
         call = Call(
             ordinal=state["next_call"] + index,
             id=ids[index],
@@ -97,7 +100,7 @@ def understood(
             is_given_again=is_given_again,
         )
         if index >= MAX_CALLS:
-            call["error"] = f"a reply may ask for {MAX_CALLS} calls; this one was not made"
+            call["error"] = f"a reply may ask for {MAX_CALLS} calls; what came after was not made"
         else:
             _understand(call, asked, around)
         is_last = index == len(reply.calls) - 1
@@ -117,8 +120,8 @@ def _ids(reply: Reply, state: State) -> list[str]:
     """
     taken = {message["tool_call_id"] for message in state["thread"] if message["role"] == "tool"}
     ids: list[str] = []
-    for index, asked in enumerate(reply.calls):
-        is_sound = asked.id and asked.id.isascii() and asked.id.isprintable()
+    for index, asked in enumerate(reply.calls[: MAX_CALLS + 1]):
+        is_sound = 0 < len(asked.id) <= _ID_CHARS and asked.id.isascii() and asked.id.isprintable()
         is_own = not is_sound or asked.id in taken
         ids.append(f"call_{state['next_call'] + index}" if is_own else asked.id)
         taken.add(ids[-1])
@@ -156,6 +159,6 @@ def answer_of(reply: Reply, calls: list[Call]) -> list[Any]:
         clean(reply.text),
         [
             [call["tool"], call["arguments"] or clean(asked.arguments)]
-            for call, asked in zip(calls, reply.calls, strict=True)
+            for call, asked in zip(calls, reply.calls, strict=False)
         ],
     ]
