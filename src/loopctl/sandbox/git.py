@@ -65,6 +65,8 @@ _OWN_CONFIG = (
     "core.fileMode=true",
     "core.attributesFile=/dev/null",
     "core.excludesFile=/dev/null",
+    # Several files are written at once; more than there are processors, since they wait for disks.
+    "checkout.workers=4",
 )
 _IDENTITY = {
     "GIT_AUTHOR_NAME": COMMITTER,

@@ -5,7 +5,7 @@ import pty
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -221,7 +221,7 @@ class Hostile:
 
 
 @pytest.fixture
-def env(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, str]]:
+def env(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
     """What a user's shell has; temporary files go with the test."""
     for name in ("home", "tmp"):
         (tmp_path / name).mkdir()
@@ -229,7 +229,7 @@ def env(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[dict[str, s
         "[user]\n\tname = Some One\n\temail = someone@example.org\n[init]\n\tdefaultBranch = main\n"
     )
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path / "tmp"))
-    yield {
+    return {
         "PATH": os.environ["PATH"],
         "HOME": str(tmp_path / "home"),
         "LANG": "C.UTF-8",
