@@ -141,6 +141,7 @@ class Drive(AbstractContextManager["Drive"]):
             clock=clock,
             setup_cmd=settings.sandbox.setup_cmd,
             manifest=place.manifest_in_tree,
+            redact=place.redactor(),
         )
         tools = Tools(
             gate=gate,

@@ -5,9 +5,11 @@ say that they hold a secret. Shapes are those that the issuers document for thei
 """
 
 import base64
+import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, quote_plus
@@ -19,6 +21,8 @@ _SHORTEST: Final = 4
 """A value of fewer characters is no key, and would tear words apart."""
 _SHORTEST_GUESSED: Final = 6
 """The same where only the variable's name speaks for a secret: its value may be ``false``."""
+_SHORTEST_SURE: Final = 8
+"""The same where a diff is kept from landing for it."""
 _SHORTEST_ENCODED: Final = 6
 """Of fewer bytes too little of the encoded form is certain, wherever they stand in a text."""
 
@@ -62,6 +66,21 @@ _HINTS: Final = re.compile(
 """What every shape holds: a text without any of these is not looked at further."""
 
 
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A key that stands in a text.
+
+    Attributes:
+        name: What it is: whose value, or which shape.
+        key: Equal for the same key anywhere; it cannot be told from this.
+        offset: In characters.
+    """
+
+    name: str
+    key: str
+    offset: int
+
+
 class Redactor:
     """Replaces every known key, and what looks like one, by ``[key]``.
 
@@ -77,6 +96,12 @@ class Redactor:
         self._env = env
         self._names = frozenset(names)
         self._known: tuple[tuple[str, ...], re.Pattern[str] | None] = ((), None)
+        self._named: dict[str, str] = {}
+        self._sure: re.Pattern[str] | None = None
+        for name, value in self._sure_values():
+            self._named |= dict.fromkeys(_forms(value), name)
+        if self._named:
+            self._sure = _either(self._named)
 
     def __call__(self, text: str) -> str:
         """Return the text without keys."""
@@ -117,6 +142,28 @@ class Redactor:
             return text
         return json.dumps(clean, ensure_ascii=False, separators=(",", ":"))
 
+    def keys_in(self, text: str) -> Iterator[Found]:
+        """Yield the keys in a text, for a person to judge, by kind.
+
+        More is masked than is called a key here: a variable whose name alone speaks for a secret
+        may hold a plain word.
+        """
+        if self._sure is not None:
+            for match in self._sure.finditer(text):
+                name = f"the value of {self._named[match.group()]}"
+                yield Found(name, _digest(name), match.start())
+            text = self._sure.sub(lambda match: " " * len(match.group()), text)
+        for name, offset, found in _shaped(text):
+            yield Found(name, _digest(f"{name} {found}"), offset)
+
+    def _sure_values(self) -> Iterator[tuple[str, str]]:
+        for name, raw in sorted(self._env.items()):
+            value = raw.strip()
+            is_named = name in self._names and len(value) >= _SHORTEST
+            is_guessed = _SECRET.search(name) and len(value) >= _SHORTEST_SURE
+            if is_named or (is_guessed and not value.isalpha() and _may_be_key(value)):
+                yield name, value
+
     def _values(self) -> tuple[str, ...]:
         found = set()
         for name, raw in self._env.items():
@@ -132,10 +179,19 @@ class Redactor:
 
 def shapes_in(text: str) -> Iterator[tuple[str, int]]:
     """Yield what looks like a key in a text: the name of its shape, and the offset."""
+    for name, offset, _ in _shaped(text):
+        yield name, offset
+
+
+def _shaped(text: str) -> Iterator[tuple[str, int, str]]:
     if _HINTS.search(text):
         for name, shape in SHAPES.items():
             for match in shape.finditer(text):
-                yield name, match.start()
+                yield name, match.start(), match.group()
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
 def _may_be_key(value: str) -> bool:
@@ -152,8 +208,10 @@ def _may_be_key(value: str) -> bool:
 
 def _pattern(values: tuple[str, ...]) -> re.Pattern[str] | None:
     forms = {form for value in values for form in _forms(value)}
-    if not forms:
-        return None
+    return _either(forms) if forms else None
+
+
+def _either(forms: Iterable[str]) -> re.Pattern[str]:
     # The longest first: an alternative that is tried early must not leave the rest of a longer one.
     return re.compile("|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True)))
 
