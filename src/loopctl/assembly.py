@@ -133,7 +133,7 @@ class Drive(AbstractContextManager["Drive"]):
         hearers: tuple[Callable[[AnyEvent], None], ...] = (audit, refill.listen, *listeners)
         self.log = JsonLinesEventLog(folder, record.id, clock, hearers, place.redactor())
         self._closing.callback(self.log.close)
-        self.brain = LocalBrain(folder, record.goal)
+        self.brain = LocalBrain(folder, record.goal, place.redactor())
         gate = code_gate(
             repository,
             stores.verdicts,

@@ -10,6 +10,7 @@ import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, quote_plus
@@ -96,12 +97,6 @@ class Redactor:
         self._env = env
         self._names = frozenset(names)
         self._known: tuple[tuple[str, ...], re.Pattern[str] | None] = ((), None)
-        self._named: dict[str, str] = {}
-        self._sure: re.Pattern[str] | None = None
-        for name, value in self._sure_values():
-            self._named |= dict.fromkeys(_forms(value), name)
-        if self._named:
-            self._sure = _either(self._named)
 
     def __call__(self, text: str) -> str:
         """Return the text without keys."""
@@ -148,13 +143,23 @@ class Redactor:
         More is masked than is called a key here: a variable whose name alone speaks for a secret
         may hold a plain word.
         """
-        if self._sure is not None:
-            for match in self._sure.finditer(text):
-                name = f"the value of {self._named[match.group()]}"
+        if self._sure:
+            pattern = self._sure_pattern
+            for match in pattern.finditer(text):
+                name = f"the value of {self._sure[match.group()]}"
                 yield Found(name, _digest(name), match.start())
-            text = self._sure.sub(lambda match: " " * len(match.group()), text)
+            text = pattern.sub(lambda match: " " * len(match.group()), text)
         for name, offset, found in _shaped(text):
             yield Found(name, _digest(f"{name} {found}"), offset)
+
+    @cached_property
+    def _sure_pattern(self) -> re.Pattern[str]:
+        return _either(self._sure)
+
+    @cached_property
+    def _sure(self) -> Mapping[str, str]:
+        """The forms of what is a key for sure, with the variables that hold it."""
+        return {form: name for name, value in self._sure_values() for form in _forms(value)}
 
     def _sure_values(self) -> Iterator[tuple[str, str]]:
         for name, raw in sorted(self._env.items()):

@@ -19,9 +19,7 @@ _LIMIT: Final = 64 * 1024 * 1024
 """Bytes of a file that are looked at; a larger one is a hit itself."""
 
 
-def secrets_in(
-    repository: Repository, base: str, tree: str, redact: Redactor
-) -> tuple[Hit, ...]:
+def secrets_in(repository: Repository, base: str, tree: str, redact: Redactor) -> tuple[Hit, ...]:
     """Return the keys that ``tree`` has and ``base`` has not, in the order of the paths.
 
     Raises:
