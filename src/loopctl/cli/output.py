@@ -157,11 +157,12 @@ def take_out(redact: Callable[[str], str]) -> None:
 
 def without_keys(text: str) -> str:
     """Return a text as it may be written; before a project is open only by the usual names."""
-    if _redactor[0] is None:
+    redact = _redactor[0]
+    if redact is None:
         from loopctl.redaction import Redactor
 
-        _redactor[0] = Redactor(os.environ)
-    return _redactor[0](text)
+        redact = _redactor[0] = Redactor(os.environ)
+    return redact(text)
 
 
 def _try(stream: TextIO, text: str) -> OSError | ValueError | None:

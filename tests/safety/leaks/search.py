@@ -11,6 +11,8 @@ from pathlib import Path
 from urllib.parse import quote
 
 _BASE64 = re.compile(rb"[A-Za-z0-9+/_-]{40,}={0,2}")
+_LARGEST = 1 << 22
+"""What is larger is no output of these runs."""
 _ZLIB = re.compile(rb"\x78[\x01\x5e\x9c\xda]|\x1f\x8b\x08")
 
 
@@ -66,6 +68,8 @@ def _cells(path: Path) -> Iterator[bytes]:
 def _unpacked(content: bytes, depth: int) -> Iterator[bytes]:
     yield content
     if not depth:
+        return
+    if len(content) > _LARGEST:
         return
     for match in _BASE64.finditer(content):
         text = match[0].rstrip(b"=").translate(bytes.maketrans(b"-_", b"+/"))
