@@ -5,6 +5,7 @@ import contextlib
 import importlib.util
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -262,3 +263,27 @@ def test_the_search_finds_what_is_packed_and_encoded(ground: Ground) -> None:
     assert ground.loop("run", "--no-sandbox") == 3
     pieces = search.everything(ground.root / ".local", *ground.said)
     assert {place.rpartition("/")[2] for place in search.holding(pieces, KEYS["worker"])} == {"git"}
+
+
+def test_nothing_that_is_shown_moves_a_cursor_hides_or_reorders(ground: Ground) -> None:
+    hostile = "\x1b[2J\x1b]0;t\x07 \u202euser\u2066 \x9b1m \u200b \r over \x00".replace("\x00", "")
+    ground.plant("hostile").write_text(hostile)
+    message = {"type": "defer", "reason": hostile, "decision_needed": hostile}
+    ground.plant("question").write_text(json.dumps(message))
+    tasks = (
+        _task("T1", f"cat {ground.plant('hostile')}; exit 3", "true"),
+        _task("T2", f'cp {ground.plant("question")} "$LOOP_OUTBOX/1.json"', "true"),
+        _task("T3", "echo c > c", f"cat {ground.plant('hostile')}; exit 1"),
+    )
+    titled = "".join(tasks).replace("Do T", "\\u001b[2J\\u202eDo T")
+    ground.commit(titled, "[budget]\nloops = 2\n")
+    ground.loop("run", "--no-sandbox")
+    ground.look()
+    ground.loop("show", "T2")
+    ground.loop("show", hostile)
+    ground.loop(hostile)
+    assert any("\\x1b[2J" in said for said in ground.said)
+    bad = re.compile(
+        "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f]"
+    )
+    assert [(said[:200], found) for said in ground.said if (found := bad.findall(said))] == []
