@@ -245,8 +245,9 @@ def _clone(layout: Layout, checkout: Checkout, git: Git) -> None:
         remove_tree(folder)
         said = error.args[2].strip() or "git clone ended without a message"
         raise RepositoryError(f"{checkout.root} cannot be cloned: {said}") from error
-    # All folders of objects are made now: libgit2 would make those that lack readable for others.
+    # Folders of objects and refs are made now: libgit2 would make those that lack readable for others.
     # The objects themselves may be the user's own files, under a second name.
+    (folder / "git" / "refs" / "loop").mkdir(parents=True, exist_ok=True)
     for number in range(256):
         (folder / "git" / "objects" / f"{number:02x}").mkdir(exist_ok=True)
     for made in (folder / "git").rglob("*"):

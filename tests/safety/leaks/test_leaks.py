@@ -121,10 +121,11 @@ def _open_to_others(folder: Path) -> dict[str, str]:
     found = {}
     for path in (folder, *folder.rglob("*")):
         look = path.lstat()
-        # An object may be the user's own file under a second name, or of libgit2's mode; it is in a
-        # folder that nobody else enters.
+        # An object may be the user's own file under a second name; it and what libgit2 writes are in
+        # folders that nobody else enters.
         is_object = path.is_file() and path.parent.parent.name == "objects"
-        if not path.is_symlink() and not is_object and look.st_mode & 0o077:
+        is_ref = folder / "git" / "refs" / "loop" in path.parents
+        if not (path.is_symlink() or is_object or is_ref) and look.st_mode & 0o077:
             found[str(path)] = oct(look.st_mode)
     return found
 
@@ -169,12 +170,11 @@ def test_no_byte_of_runs_of_command_workers_holds_a_key(ground: Ground) -> None:
         + _task("T2", f"{ground.print('base64')}; echo b > b; exit 3", "true")
         + _task("T3", _message(ground), "true")
         + _task("T4", "echo d > d", pytest_command),
-        "[budget]\nloops = 2\n",
+        "[budget]\nloops = 1\n",
     )
     assert ground.loop("run", "--no-sandbox") in {3, 4}
     ground.look()
     ground.loop("answer", "T3", f"{MARKERS['answer']} {KEYS['answer']} {SHAPE}")
-    ground.loop("run", "T4", "--no-sandbox", "--json")
     ground.look()
     ground.assert_clean("worker", "verify", "base64", "message", "trace", "answer")
 
@@ -262,7 +262,10 @@ def test_the_search_finds_what_is_packed_and_encoded(ground: Ground) -> None:
     # What a worker puts into a file is kept as it is, and asked about before it lands.
     assert ground.loop("run", "--no-sandbox") == 3
     pieces = search.everything(ground.root / ".local", *ground.said)
-    assert {place.rpartition("/")[2] for place in search.holding(pieces, KEYS["worker"])} == {"git"}
+    found = search.holding(pieces, KEYS["worker"])
+    assert any(place.startswith("objects of") for place in found)
+    own = ground.root / ".local" / "git"
+    assert all(place.startswith((f"{own}/objects", f"objects of {own}")) for place in found)
 
 
 def test_nothing_that_is_shown_moves_a_cursor_hides_or_reorders(ground: Ground) -> None:
@@ -282,7 +285,7 @@ def test_nothing_that_is_shown_moves_a_cursor_hides_or_reorders(ground: Ground) 
     ground.loop("show", "T2")
     ground.loop("show", hostile)
     ground.loop(hostile)
-    assert any("\\x1b[2J" in said for said in ground.said)
+    assert any("202e" in said.casefold() for said in ground.said), ground.said
     bad = re.compile(
         "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f]"
     )
