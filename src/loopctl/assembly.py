@@ -136,7 +136,7 @@ class Drive(AbstractContextManager["Drive"]):
         hearers: tuple[Callable[[AnyEvent], None], ...] = (audit, refill.listen, *listeners)
         self.log = JsonLinesEventLog(folder, record.id, clock, hearers, place.redactor())
         self._closing.callback(self.log.close)
-        self.brain = LocalBrain(folder, record.goal)
+        self.brain = LocalBrain(folder, record.goal, place.redactor())
         gate = code_gate(
             repository,
             stores.verdicts,
@@ -144,6 +144,7 @@ class Drive(AbstractContextManager["Drive"]):
             clock=clock,
             setup_cmd=settings.sandbox.setup_cmd,
             manifest=place.manifest_in_tree,
+            redact=place.redactor(),
         )
         tools = Tools(
             gate=gate,

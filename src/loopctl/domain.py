@@ -108,6 +108,8 @@ class Task:
     options: tuple[Option, ...] = ()
     baseline: Baseline | None = None
     budget: Limits = field(default_factory=Limits)
+    approved: tuple[str, ...] = ()
+    """Keys of the hits that a person lets land: set by answers, never by the manifest."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -405,4 +405,4 @@ class Launch:
             raise UsageError("\n".join(f"{task} {reason}" for task, reason in reasons.items()))
 
     def _report_fault(self, fault: BaseException) -> str:
-        return start.write_down(fault, self._place.local / "crash", self._clock.now())
+        return start.write_down(fault, self._place, self._clock.now())

@@ -110,7 +110,7 @@ class Modelling(AbstractContextManager["Modelling"]):
             record.id, oracle, _contexts(settings, manifest.tasks), emit
         )
         self._closing.callback(self._compactor.close)
-        memories = SqliteMemories(place.local)
+        memories = SqliteMemories(place.local, place.redactor())
         self._closing.callback(memories.close)
         embed = settings.models.embed
         self._recall = LocalRecall(

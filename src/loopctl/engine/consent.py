@@ -10,6 +10,7 @@ rejection leaves the task as it is; whoever names it later in the same run is as
 from collections.abc import Sequence
 
 from loopctl.domain import APPROVED, Decision, DecisionDraft, DecisionKind, PolicyClass, Task
+from loopctl.engine.questions import is_about_landing
 from loopctl.patterns import matches_task
 
 
@@ -53,7 +54,8 @@ def is_given(run_id: str, decisions: Sequence[Decision]) -> bool:
 
 def is_consent(decision: Decision) -> bool:
     """Return whether a decision is about the steps of its task, and so says nothing of the work."""
-    return decision.kind is DecisionKind.APPROVAL and not decision.call_key
+    is_approval = decision.kind is DecisionKind.APPROVAL and not decision.call_key
+    return is_approval and not is_about_landing(decision)
 
 
 def question(task: Task, pattern: str) -> DecisionDraft:

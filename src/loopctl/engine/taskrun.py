@@ -64,6 +64,7 @@ class Start:
         returned: Set where a landing failed: the candidate that goes on from ``head``.
         tree: Its diff on ``head``, where that could be carried.
         observation: What its next step is shown.
+        is_to_be_asked: Of a returned one nothing but a person's word is missing; no step is taken.
         is_anew: What was made before rests on something that does not hold; nothing of it counts.
     """
 
@@ -72,6 +73,7 @@ class Start:
     returned: str | None = None
     tree: str | None = None
     observation: str = ""
+    is_to_be_asked: bool = False
     is_anew: bool = False
 
 
@@ -264,7 +266,7 @@ class TaskRun:
         progress = () if is_helped else plan.progress
         plan = replace(plan, budget=caps, status=PlanStatus.ACTIVE, stop=None, progress=progress)
         if self._start.returned is not None:
-            return self._taken_back(plan)
+            return plan if self._start.is_to_be_asked else self._taken_back(plan)
         return self._to_be_judged(plan) if self._is_loosened() else plan
 
     def _is_loosened(self) -> bool:
@@ -296,7 +298,11 @@ class TaskRun:
 
     def _answer(self, option: Option | None) -> str | None:
         """Return the newest answer to what this candidate has asked."""
-        answers = tuple(one for one in self._start.answers if not consent.is_consent(one))
+        answers = tuple(
+            one
+            for one in self._start.answers
+            if not consent.is_consent(one) and not questions.is_about_landing(one)
+        )
         if option is not None:
             answers = tuple(one for one in answers if forks.is_asked_by(one, option.name))
         return answers[-1].answer if answers else None

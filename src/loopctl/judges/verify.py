@@ -30,6 +30,7 @@ from loopctl.judges.protect import Surface
 from loopctl.judges.pytest_report import Account, Report, is_unloaded, loading
 from loopctl.judges.runs import runs
 from loopctl.judges.shellwords import runs_pytest
+from loopctl.judges.shrink import compared, edited_tests
 from loopctl.ports import Repository, Sandbox
 from loopctl.settings import GateSettings
 from loopctl.verdict import Blame, Check, CheckResult, Verdict
@@ -139,7 +140,8 @@ class VerifyJudge:
     def _judge_green(
         self, case: Case, run: Run, found: CheckResult, base: CheckResult
     ) -> CheckResult:
-        if fault := tamper.green_fault(found, run.account, base):
+        edited = edited_tests(self.repository, case)
+        if fault := tamper.green_fault(found, run.account, base, may_shrink=bool(edited)):
             if base.verdict is Verdict.UNKNOWN and base.exit == 0:
                 return outcome.unknown(found, f"{base.reason}; the base is alike")
             return outcome.failed(found, Blame.INTRODUCED, fault)
@@ -148,7 +150,9 @@ class VerifyJudge:
         reason = "passes at the base as well" if is_vacuous else "passes; the base does not"
         if base.verdict is Verdict.UNKNOWN:
             reason = f"passes; the base could not be judged ({base.reason})"
-        return outcome.passed(found, reason, vacuous=is_vacuous)
+        hits, words = compared(self.repository, case, edited, found)
+        reason = f"{reason}; {words}" if words else reason
+        return replace(outcome.passed(found, reason, vacuous=is_vacuous), hits=hits)
 
     def _judge_red(
         self, case: Case, run: Run, found: CheckResult, base: CheckResult
