@@ -1,16 +1,22 @@
-"""What the worker's own cycle costs in one step, beyond its model and its tools.
+"""What the worker's own cycle costs in one step, beyond its model and its tools; others beside it.
 
 A step of two rounds, with two calls in the first, on a model and a door that take no time; the
 past is that of a long task. It is measured from the request to the last event, LangGraph and its
-saver included, and once more for a step that is interrupted, its blob included. Beside them stands
-the same step in one loop of plain Python: the messages alone.
+saver included, and once more for a step that is interrupted, its blob included. Beside them stand,
+with the same messages, calls and results in the same run: plain LangGraph, mini-swe-agent (in an
+environment of its own, made at the first time; it needs the package index), and the messages alone.
 """
 
+import json
 import statistics
+import subprocess
+import tempfile
 import time
 from collections.abc import Callable
-from typing import Final
+from pathlib import Path
+from typing import Any, Final
 
+from benchmarks import _minisweagent, _plain, _venv
 from loopctl.calls import Action, Ruling, ToolCall, ToolResult, ToolSpec
 from loopctl.domain import Goal, Task, TaskId
 from loopctl.past import Past, Turn
@@ -23,6 +29,14 @@ NAME: Final = "one step inside the worker, model and tools aside / 15 ms"
 LIMIT: Final = 1.0
 LIMIT_S: Final = 0.015
 STEPS: Final = 60
+MINI_SWE_AGENT: Final = "mini-swe-agent==2.4.6"
+RESULT: Final = "line\n" * 800
+CALLS: Final = (
+    (("bash", {"command": "0"}), ("bash", {"command": "1"})),
+    (("todo_done", {"summary": "done"}),),
+)
+"""Of each reply."""
+
 TOOL: Final = ToolSpec("bash", "Runs.", {"type": "object"})
 REQUEST: Final = StepRequest(
     session_id="s",
@@ -43,13 +57,14 @@ def run() -> dict[str, float]:
         "ratio": max(whole, interrupted) / LIMIT_S,
         "step": whole,
         "interrupted": interrupted,
+        "plain LangGraph": _plain.median_s(_past(), _replies(), RESULT, STEPS),
+        "mini-swe-agent": _mini_swe_agent(),
         "messages alone": _median(lambda: assemble(REQUEST)),
     }
 
 
 def _step(action: Action = Action.ALLOW) -> None:
-    calls = [("bash", {"command": str(number)}) for number in range(2)]
-    model = StagedModel([calling(*calls), calling(("todo_done", {"summary": "done"}))])
+    model = StagedModel([calling(*calls) for calls in CALLS])
     door = ScriptedDoor({"bash": _answer}, {"bash": Ruling(action)})
     for _ in run_step(REQUEST, (TOOL,), door, model):
         pass
@@ -57,7 +72,41 @@ def _step(action: Action = Action.ALLOW) -> None:
 
 def _answer(call: ToolCall, approval: str | None) -> ToolResult:
     del call, approval
-    return ToolResult("line\n" * 800)
+    return ToolResult(RESULT)
+
+
+def _past() -> list[dict[str, Any]]:
+    return assemble(REQUEST)
+
+
+def _replies() -> list[dict[str, Any]]:
+    """Return the same replies as messages of a chat."""
+    return [
+        {"role": "assistant", "content": "", "tool_calls": [_as_sent(*one) for one in calls]}
+        for calls in CALLS
+    ]
+
+
+def _as_sent(name: str, arguments: dict[str, str]) -> dict[str, Any]:
+    function = {"name": name, "arguments": json.dumps(arguments)}
+    return {"id": f"{name} {arguments}", "type": "function", "function": function}
+
+
+def _mini_swe_agent() -> float:
+    given = {"past": _past(), "replies": _replies(), "result": RESULT, "steps": STEPS}
+    python = _venv.python_with(MINI_SWE_AGENT)
+    with tempfile.TemporaryDirectory() as name:
+        file = Path(name) / "given.json"
+        file.write_text(json.dumps(given), encoding="utf-8")
+        env = {"HOME": name, "MSWEA_SILENT_STARTUP": "1", "MSWEA_GLOBAL_CONFIG_DIR": name}
+        done = subprocess.run(
+            [python, _minisweagent.__file__, file],
+            check=True,
+            stdout=subprocess.PIPE,
+            env=env,
+            text=True,
+        )
+    return float(done.stdout.splitlines()[-1])
 
 
 def _median(work: Callable[[], object]) -> float:

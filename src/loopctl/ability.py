@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from loopctl.domain import Task
+from loopctl.domain import Goal, Task
 from loopctl.engine.workable import why_unworkable
 from loopctl.place import Place
 from loopctl.settings import Settings
@@ -34,6 +34,12 @@ def obstacle(task: Task, place: Place, settings: Settings, *, is_attended: bool)
     """Return why a task cannot be worked on with what is configured; ``None`` where it can."""
     found = hindrances(settings, place.env, is_attended=is_attended)
     return why_unworkable(task, settings.loop.worker, found)
+
+
+def judges_by_model(goal: Goal, settings: Settings, env: Mapping[str, str]) -> bool:
+    """Return whether a model is there and the goal has a done-criterion that only one can judge."""
+    is_needed = any(criterion.check is None for criterion in goal.done_when)
+    return is_needed and routes_of(settings.models, env).is_there
 
 
 def asks_models(task: Task, settings: Settings) -> bool:

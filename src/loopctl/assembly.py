@@ -10,19 +10,22 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from types import TracebackType
 
-from loopctl.ability import asks_models, obstacle
+from loopctl.ability import asks_models, judges_by_model, obstacle
 from loopctl.clock import Clock, SystemClock
 from loopctl.context.brain import LocalBrain
 from loopctl.domain import Goal, Manifest, Scope, Sha, Task, TaskId
+from loopctl.engine.anchor import Anchor
 from loopctl.engine.board import Board
 from loopctl.engine.driver import Driver
 from loopctl.engine.landing import Landing
 from loopctl.engine.permission import Permission
+from loopctl.engine.refill import Refill
 from loopctl.engine.run import Run
 from loopctl.engine.taskrun import RunContext
 from loopctl.engine.work import Tools
 from loopctl.errors import MachineError, RepositoryError
 from loopctl.events import AnyEvent, Noticed
+from loopctl.judges.criterion import CriterionJudge
 from loopctl.judges.evidence import observation
 from loopctl.judges.gate import code_gate
 from loopctl.manifest.frontier import Frontier
@@ -33,7 +36,7 @@ from loopctl.sandbox.confine import Unconfined
 from loopctl.sandbox.repository import OwnedRepository
 from loopctl.settings import Settings
 from loopctl.store.audit import AuditLog
-from loopctl.store.eventlog import JsonLinesEventLog
+from loopctl.store.eventlog import JsonLinesEventLog, read_events
 from loopctl.store.pause import PauseFile
 from loopctl.store.stores import Stores
 from loopctl.toolports import Consent
@@ -73,6 +76,7 @@ def open_repository(
         env=place.env,
         cancel=cancel,
         confinement=Unconfined(),
+        redact=place.redactor(),
     )
 
 
@@ -119,7 +123,15 @@ class Drive(AbstractContextManager["Drive"]):
         audit = AuditLog(folder)
         self._closing.callback(audit.close)
         self.notices = (Noticed(text=f"{audit.notice} (`loop audit verify`)"),) * bool(audit.notice)
-        self.log = JsonLinesEventLog(folder, record.id, clock, (audit, *listeners))
+        goal = Goal(text=record.goal, done_when=manifest.goal.done_when)
+        refill = Refill(
+            goal,
+            settings.loop.refills,
+            lambda criterion: anchor.is_open(criterion, Sha(landing.head)),
+        )
+        refill.recall(read_events(folder))
+        hearers: tuple[Callable[[AnyEvent], None], ...] = (audit, refill.listen, *listeners)
+        self.log = JsonLinesEventLog(folder, record.id, clock, hearers, place.redactor())
         self._closing.callback(self.log.close)
         self.brain = LocalBrain(folder, record.goal)
         gate = code_gate(
@@ -151,7 +163,9 @@ class Drive(AbstractContextManager["Drive"]):
             ),
         )
         workers = light_workers()
-        if any(asks_models(task, settings) for task in manifest.tasks):
+        judge_text = None
+        is_judging = judges_by_model(goal, settings, place.env)
+        if is_judging or any(asks_models(task, settings) for task in manifest.tasks):
             # Loading what speaks to models takes as long as a small task.
             from loopctl.modelling import Modelling  # noqa: PLC0415
 
@@ -171,21 +185,29 @@ class Drive(AbstractContextManager["Drive"]):
             )
             tools = models.equip(tools)
             workers.update(models.workers)
+            if is_judging:
+                judge_text = CriterionJudge(
+                    models.oracle, repository, goal, record.id, Sha(record.base)
+                )
             if notice := models.routes.notice:
                 self.notices = (*self.notices, Noticed(text=notice, level="info"))
             ready = _frontier(manifest, scope, None).ready()
             if any(asks_models(task, settings) for task in ready):
                 models.warm()
-        goal = Goal(text=record.goal, done_when=manifest.goal.done_when)
         context = RunContext(record.id, goal, settings, tools, workers)
         board = Board(place.file, manifest, self.log.append)
         landing = Landing(tools, record.id, record.branch, start, repository.integration())
+        anchor = Anchor(goal, gate, judge_text)
         driver = Driver(
             context,
             board,
             landing,
             stores.decisions,
             make_frontier=lambda now: _frontier(now, scope, record.verify_cmd),
+            is_goal_met=anchor.is_met
+            if scope is not None and scope.is_whole
+            else lambda _head: False,
+            refill=refill,
             workable=lambda task: (
                 obstacle(task, place, settings, is_attended=person is not None)
                 or _came_late(task, settings, workers)
@@ -199,6 +221,7 @@ class Drive(AbstractContextManager["Drive"]):
             board,
             landing,
             driver,
+            anchor=anchor,
             runs=stores.runs,
             decisions=stores.decisions,
             cancel=cancel,

@@ -31,8 +31,11 @@ from loopctl.settings import Settings
 from loopctl.store import lease
 
 if TYPE_CHECKING:
+    from loopctl.aim import Aim
     from loopctl.cleaning import Cleaned
+    from loopctl.domain import Task
     from loopctl.events import AnyEvent, RunEnded
+    from loopctl.judges.sensitivity import Sensitivity
     from loopctl.launch import Ask, Launch
     from loopctl.ports import ManifestFile
     from loopctl.sandbox.background import Begun
@@ -119,6 +122,20 @@ class Project:
             UserError: What stands in the way, before anything was begun.
         """
         return self._launch(listeners, person).run(options)
+
+    def pursue(
+        self,
+        aim: "Aim",
+        options: RunOptions,
+        listeners: Sequence[Listener],
+        person: "Ask | None" = None,
+    ) -> "RunEnded":
+        """Make tasks of a goal, write them to the manifest, and drive them in a new run.
+
+        Raises:
+            UserError: What stands in the way; the manifest is as it was.
+        """
+        return self._launch(listeners, person).pursue(aim, options)
 
     def resume(
         self, run_id: str | None, listeners: Sequence[Listener], person: "Ask | None" = None
@@ -212,6 +229,12 @@ class Project:
             for record in self._records()
             if run_id in {None, record.id}
         }
+
+    def probe_gate(self, ids: Sequence[str] = ()) -> "Iterator[tuple[Task, Sensitivity]]":
+        """Yield the named tasks, or all, with what their verify commands made of faults."""
+        from loopctl.probing import probed
+
+        return probed(self.place, ids)
 
     def clean(
         self, refs: Sequence[str] = (), run_id: str | None = None, *, is_dry: bool = False

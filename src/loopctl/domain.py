@@ -135,6 +135,38 @@ class Manifest:
 
 
 @dataclass(frozen=True, slots=True)
+class Proposal:
+    """A task that a worker proposes.
+
+    Attributes:
+        serves: The done-criterion of the goal that it serves, word for word or by its number.
+        deps: Ids of tasks that must be done before.
+    """
+
+    title: str
+    prompt: str
+    verify_cmd: str
+    serves: str
+    deps: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """What is added to a manifest.
+
+    Attributes:
+        goal: Written where it has none, and in the place of the one that it has; ``None`` leaves
+            it as it is.
+        tasks: Appended, in this order. Only what a model may say of a task is written.
+        notes: Comments for people, before the tasks.
+    """
+
+    goal: Goal | None = None
+    tasks: tuple[Task, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class Usage:
     """What was spent on models. Addable."""
 

@@ -100,6 +100,10 @@ class LeaseHeldError(UserError):
         )
 
 
+class KickoffError(UserError):
+    """A goal did not become tasks; nothing was written. ``args[0]`` says why and what to do."""
+
+
 class AnswerError(UserError):
     """An answer does not fit: no such decision, answered already. ``args[0]`` is the message."""
 

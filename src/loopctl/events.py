@@ -183,6 +183,33 @@ class AssumptionRecorded(Event):
     decision: str = ""
 
 
+class TaskProposed(Event):
+    """A worker has proposed a task; it is judged when the work on its own task has ended."""
+
+    type: Literal["task_proposed"] = "task_proposed"
+    candidate: str
+    title: str
+    prompt: str
+    verify_cmd: str
+    serves: str
+    deps: tuple[str, ...] = ()
+
+
+class ProposalJudged(Event):
+    """A proposed task was added to the manifest, or was not.
+
+    Attributes:
+        added: The new task's id; empty where it was rejected.
+        reason: Why it was rejected.
+    """
+
+    type: Literal["proposal_judged"] = "proposal_judged"
+    title: str
+    serves: str
+    added: str = ""
+    reason: str = ""
+
+
 class CallFinished(Event):
     """A tool call that leaves the sandbox was made, and its result is in the ledger.
 
@@ -375,6 +402,8 @@ AnyEvent = Annotated[
     | TodoReopened
     | MessageRejected
     | AssumptionRecorded
+    | TaskProposed
+    | ProposalJudged
     | CallFinished
     | CallReplayed
     | ContextCompacted

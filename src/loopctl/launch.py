@@ -4,21 +4,17 @@ New run, resumed run and answered run differ only in the record they start from 
 that are driven.
 """
 
-import os
 import threading
-import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
 from loopctl import settings as setting
 from loopctl import start
 from loopctl.ability import obstacle
-from loopctl.assembly import (
-    Drive,
-    open_repository,
-)
+from loopctl.aim import Aim, is_made, manifest_now, refuse_unaskable, take_aim
+from loopctl.assembly import Drive, open_repository
 from loopctl.clock import SystemClock, stamp
 from loopctl.domain import (
     Decision,
@@ -37,11 +33,13 @@ from loopctl.errors import LoopctlError, UsageError
 from loopctl.events import AnyEvent, Noticed, RunEnded
 from loopctl.manifest.frontier import Frontier
 from loopctl.place import Place
-from loopctl.records import RunRecord
+from loopctl.records import RunRecord, Supposition
 from loopctl.sandbox.interrupt import cancel_on_signals
 from loopctl.sandbox.repository import OwnedRepository
 from loopctl.settings import Settings
+from loopctl.sources.kickoff import check_goal
 from loopctl.store import lease
+from loopctl.store.eventlog import read_events
 from loopctl.store.pause import PauseFile
 from loopctl.store.stores import Stores
 from loopctl.toolports import Consent
@@ -75,6 +73,9 @@ class _Plan:
     notices: tuple[Noticed, ...]
     answered: tuple[Decision, ...] = ()
     freed: tuple[TaskId, ...] = ()
+    suppositions: tuple[Supposition, ...] = ()
+    settled: tuple[str, ...] = ()
+    overturned: Mapping[TaskId, Decision] = field(default_factory=dict)
     land: bool = False
 
 
@@ -124,12 +125,50 @@ class Launch:
                 plan = self._new(stores, repository, manifest, options)
             return self._drive(stores, repository, replace(plan, land=options.land))
 
+    def pursue(self, aim: Aim, options: RunOptions) -> RunEnded:
+        """Make tasks of a goal, write them to the manifest, and drive a new run over it.
+
+        A goal that the manifest has tasks for already is driven on.
+
+        Raises:
+            UserError: What stands in the way; the manifest is as it was.
+        """
+        check_goal(aim.text)
+        manifest = manifest_now(self._place)
+        if is_made(manifest, aim.text):
+            return self.run(options)
+        refuse_unaskable(self._place, is_attended=self._person is not None)
+        with ExitStack() as stack:
+            stores, repository = self._open(stack)
+            goal = replace(manifest, goal=replace(manifest.goal, text=aim.text))
+            # Until there is something to drive it is no run that could be carried on.
+            plan = self._new(stores, repository, goal, options, RunStatus.FAILED)
+            kickoff = take_aim(
+                self._place,
+                aim,
+                stores,
+                repository,
+                run_id=plan.record.id,
+                base=plan.start,
+                clock=self._clock,
+                cancel=self._cancel,
+            )
+            plan = replace(
+                plan,
+                manifest=self._place.file.load(),
+                suppositions=kickoff.suppositions,
+                settled=kickoff.settled,
+                land=options.land,
+            )
+            return self._drive(stores, repository, plan)
+
     def resume(self, run_id: str | None) -> RunEnded:
         """Drive a run on; the newest one that has something left when none is named."""
         manifest = self._place.file.load()
         with ExitStack() as stack:
             stores, repository = self._open(stack)
-            record = _chosen(stores.runs.runs(), run_id)
+            begun = [one for one in stores.runs.runs() if self._is_begun(one)]
+            record = start.chosen(begun, run_id)
             plan = self._carried_on(stores, repository, record, manifest)
             return self._drive(stores, repository, plan)
 
@@ -180,23 +219,35 @@ class Launch:
         repository.retire_branch(tip)
         return Landing(wip.branch, head, head, 0, files)
 
+    def _is_begun(self, record: RunRecord) -> bool:
+        """Return whether there is a run to go on with: its goal has become tasks."""
+        is_failed = record.status is RunStatus.FAILED
+        return not is_failed or self._place.run_folder(record.id).is_dir()
+
     def _open(self, stack: ExitStack) -> tuple[Stores, OwnedRepository]:
         """Open the repository under the lease, and the stores; look before anything is made."""
-        _refuse_sandbox(self._place)
+        start.refuse_sandbox(self._place)
         repository = open_repository(self._place, self._place.settings, self._cancel)
         self._lease = stack.enter_context(lease.hold(self._place.local))
         stack.enter_context(cancel_on_signals(self._cancel))
         repository.sync()
-        return stack.enter_context(Stores(self._place.local)), repository
+        return stack.enter_context(
+            Stores(self._place.local, redact=self._place.redactor())
+        ), repository
 
     def _new(
-        self, stores: Stores, repository: OwnedRepository, manifest: Manifest, options: RunOptions
+        self,
+        stores: Stores,
+        repository: OwnedRepository,
+        manifest: Manifest,
+        options: RunOptions,
+        status: RunStatus = RunStatus.RUNNING,
     ) -> _Plan:
         commit, notices = start.new(repository, self._place, wip=options.wip)
         now = self._clock.now()
         record = RunRecord(
             id=naming.run_id(now),
-            status=RunStatus.RUNNING,
+            status=status,
             goal=manifest.goal.text,
             base=commit,
             branch=self._place.settings.land.branch,
@@ -234,9 +285,10 @@ class Launch:
         """Return the plan of a whole run that goes on; a crash may have come just after answers."""
         if record.status is not RunStatus.RUNNING:
             return self._continued(repository, record, manifest, record.scope, "resume")
-        freed = answering.freed(_answered(stores, record), stores.decisions.decisions())
+        answered = start.answered(stores, record)
+        freed = answering.freed(answered, stores.decisions.decisions())
         plan = self._continued(repository, record, manifest, record.scope, "crash")
-        return replace(plan, freed=freed)
+        return replace(plan, freed=freed, overturned=self._overturned(record, answered, manifest))
 
     def _answer_run(
         self,
@@ -249,7 +301,7 @@ class Launch:
         if record is None:
             raise UsageError(f"there is no run {run_id}; `loop runs` lists them")
         # Where a crash came before the tasks of earlier answers were driven, they are driven now.
-        late = _answered(stores, record) if record.status is RunStatus.RUNNING else ()
+        late = start.answered(stores, record) if record.status is RunStatus.RUNNING else ()
         # From here on the run is under way: a crash before its tasks are driven is carried on.
         stores.runs.set_run_status(run_id, RunStatus.RUNNING, None)
         answered = answering.record(given, stores.decisions, stamp(self._clock.now()))
@@ -271,9 +323,20 @@ class Launch:
             for task in manifest.tasks
             if task.id in freed and task.status is not TaskStatus.DONE
         )
-        scope = answering.reach(manifest, freed) if freed else None
+        overturned = self._overturned(record, answered, manifest)
+        reached = dict.fromkeys((*answering.reach(manifest, freed).ids, *overturned))
+        scope = Scope(ids=tuple(reached)) if reached else None
         plan = self._continued(repository, record, manifest, scope, "answer")
-        return replace(plan, freed=freed)
+        return replace(plan, freed=freed, overturned=overturned)
+
+    def _overturned(
+        self, record: RunRecord, answered: Sequence[Decision], manifest: Manifest
+    ) -> Mapping[TaskId, Decision]:
+        """Return the tasks that rest on what the answers contradict, as the events tell it."""
+        if not any(map(answering.is_contradiction, answered)):
+            return {}
+        events = read_events(self._place.run_folder(record.id))
+        return answering.overturned(answered, events, manifest)
 
     def _drive(
         self,
@@ -302,11 +365,14 @@ class Launch:
         ) as drive:
             beginning = Beginning(
                 reason=plan.reason,
-                tasks=_members(plan.manifest, record.scope),
+                tasks=start.members(plan.manifest, record.scope),
                 scope=record.scope,
                 notices=(*drive.notices, *plan.notices),
                 answered=plan.answered,
                 freed=plan.freed,
+                suppositions=plan.suppositions,
+                settled=plan.settled,
+                overturned=plan.overturned,
             )
             should_land = plan.land or plan.settings.land.auto
             return drive.run.drive(
@@ -334,59 +400,4 @@ class Launch:
             raise UsageError("\n".join(f"{task} {reason}" for task, reason in reasons.items()))
 
     def _report_fault(self, fault: BaseException) -> str:
-        """Write a bug of ours down, and return where."""
-        folder = self._place.local / "crash"
-        path = folder / f"{self._clock.now():%Y%m%dT%H%M%S%f}.txt"
-        try:
-            folder.mkdir(mode=0o700, exist_ok=True)
-            file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(file, "w", encoding="utf-8", errors="replace") as stream:
-                stream.writelines(traceback.format_exception(fault))
-        except OSError as exc:
-            return f"no file, since none could be written ({exc.strerror}): {fault!r}"
-        return str(path)
-
-
-def _refuse_sandbox(place: Place) -> None:
-    """Refuse to drive a worktree of ours: a task would drive the manifest that it is part of."""
-    folder = place.checkout.parent
-    if folder.name == "worktrees" and folder.parent.name == ".local":
-        raise UsageError(
-            f"{place.checkout} is a sandbox of loop, in which no run can be driven; a task says "
-            "what it has to say with loop defer, loop fork or loop todo-done"
-        )
-
-
-def _members(manifest: Manifest, scope: Scope) -> tuple[tuple[TaskId, str], ...]:
-    """Return ids and titles of a run's own tasks; those that are gone are left out."""
-    known = {task.id for task in manifest.tasks}
-    areas = {area for task in manifest.tasks for area in task.area}
-    left = replace(
-        scope,
-        ids=tuple(task for task in scope.ids if task in known),
-        areas=tuple(area for area in scope.areas if area in areas),
-    )
-    if left.is_whole and not scope.is_whole:
-        return ()
-    return tuple((task.id, task.title) for task in Frontier(manifest, left).tasks())
-
-
-def _answered(stores: Stores, record: RunRecord) -> tuple[Decision, ...]:
-    return tuple(
-        one
-        for one in stores.decisions.decisions()
-        if one.run_id == record.id and one.answer is not None
-    )
-
-
-def _chosen(records: Sequence[RunRecord], run_id: str | None) -> RunRecord:
-    if run_id is None:
-        left = [record for record in records if record.status is not RunStatus.COMPLETE]
-        if not left:
-            raise UsageError("no run has anything left; `loop` starts a new one")
-        return left[0]
-    found = next((record for record in records if record.id == run_id), None)
-    if found is None:
-        known = ", ".join(record.id for record in records[:3]) or "none"
-        raise UsageError(f"there is no run {run_id}; the newest: {known}")
-    return found
+        return start.write_down(fault, self._place.local / "crash", self._clock.now())

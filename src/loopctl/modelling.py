@@ -4,8 +4,8 @@ Nothing here is started before a step needs it, but for :meth:`Modelling.warm`.
 """
 
 import threading
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager, ExitStack
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
 from dataclasses import replace
 from types import TracebackType
 
@@ -19,6 +19,7 @@ from loopctl.ports import Emit, Worker
 from loopctl.records import RunRecord
 from loopctl.sandbox.confine import Unconfined
 from loopctl.sandbox.desk import ToolDesks
+from loopctl.sandbox.hooks.asking import Hooks
 from loopctl.sandbox.mcp.servers import Servers
 from loopctl.sandbox.policy import ApprovalPolicy
 from loopctl.sandbox.repository import OwnedRepository
@@ -75,6 +76,7 @@ class Modelling(AbstractContextManager["Modelling"]):
                 folder=place.local / f"mcp-{record.id}",
                 env=place.env,
                 confinement=Unconfined(),
+                pins=stores.pins,
                 cancel=cancel,
             )
         )
@@ -88,9 +90,20 @@ class Modelling(AbstractContextManager["Modelling"]):
             ),
             wall_s=settings.budget.wall_s,
             servers=servers.tools,
+            hooks=Hooks(
+                settings.policy.pre_tool_use,
+                settings.hooks,
+                run_id=record.id,
+                checkout=place.checkout,
+                env=place.env,
+                pins=stores.pins,
+                emit=emit,
+                cancel=cancel,
+            ),
+            redact=place.redactor(),
         )
         self._worker = GraphWorker(process, desks, self._purse, stores.replies, clock=clock)
-        oracle = ChildOracle(
+        self.oracle = oracle = ChildOracle(
             process, self._purse, clock=clock, run_id=record.id, is_there=self.routes.is_there
         )
         self._compactor = BackgroundCompactor(
@@ -141,13 +154,12 @@ class Modelling(AbstractContextManager["Modelling"]):
 
 def _process(place: Place, routes: Routes, clock: Clock, cancel: threading.Event) -> ModelProcess:
     env = child_environment(place.env, routes.variables | frozenset(NETWORK_VARIABLES))
-    secrets = [place.env[name] for name in routes.key_names if name in place.env]
     return ModelProcess(
         lambda: ProcessService(CHILD, cwd=place.local, env=env),
         routes.to_json(),
         clock=clock,
         cancel=cancel,
-        secrets=secrets,
+        redact=place.redactor(),
     )
 
 
@@ -155,3 +167,19 @@ def _contexts(settings: Settings, tasks: tuple[Task, ...]) -> Callable[[str], Co
     modes = {task.id: task.mode or settings.loop.mode for task in tasks}
     own = {mode: settings.for_mode(mode).context for mode in {*modes.values(), settings.loop.mode}}
     return lambda task: own[modes.get(task, settings.loop.mode)]  # type: ignore[call-overload]
+
+
+@contextmanager
+def asking(
+    place: Place,
+    settings: Settings,
+    stores: Stores,
+    run_id: str,
+    clock: Clock,
+    cancel: threading.Event,
+) -> Iterator[ChildOracle]:
+    """Ask models outside of any drive; ``run_id`` pays, and is in the store already."""
+    routes = routes_of(settings.models, place.env)
+    purse = stores.purse(run_caps(settings.budget))
+    with closing(_process(place, routes, clock, cancel)) as process:
+        yield ChildOracle(process, purse, clock=clock, run_id=run_id, is_there=routes.is_there)

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from loopctl.redaction import Redactor
 from loopctl.settings import LoadedSettings, Settings
 
 if TYPE_CHECKING:
@@ -35,6 +36,16 @@ class Place:
     def settings(self) -> Settings:
         """The settings as they are now."""
         return self.loaded.settings
+
+    def redactor(self) -> Redactor:
+        """Return what takes the user's keys out of all that is written."""
+        settings = self.settings
+        models = settings.models
+        tiers = (models.cheap, models.standard, models.premium, models.embed)
+        names = {tier.api_key_env for tier in tiers if tier is not None and tier.api_key_env}
+        for server in settings.mcp.values():
+            names |= {*server.env, *server.headers_env.values()}
+        return Redactor(self.env, names)
 
     def run_folder(self, run_id: str) -> Path:
         """Return ``.local/runs/<run_id>``."""

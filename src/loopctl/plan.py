@@ -18,7 +18,7 @@ Source: the loop's low-level design, "State model" (§4); versions from its chec
 import base64
 import json
 import struct
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from enum import StrEnum
 from typing import Any, Final
@@ -293,6 +293,12 @@ def encode_interrupt(interrupt: Interrupt) -> bytes:
         "checkpoint": _body(interrupt.checkpoint),
     }
     return _pack({"interrupt": body})
+
+
+def rewritten(blob: bytes, change: Callable[[str], str]) -> bytes:
+    """Return an encoded value whose JSON text is another; ``change`` returns JSON too."""
+    head, text = blob[: _HEADER.size], blob[_HEADER.size :]
+    return head + change(text.decode("utf-8", "surrogatepass")).encode("utf-8", "surrogatepass")
 
 
 def decode(blob: bytes) -> Checkpoint:

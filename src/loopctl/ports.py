@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from loopctl.domain import (
+    Addition,
     Change,
     ExecResult,
     Manifest,
@@ -339,6 +340,24 @@ class ManifestFile(Protocol):
         Returns:
             False when the file cannot take it now (the user is editing it and it does not parse,
             or the task is gone); nothing was written then and the caller tries again later.
+        """
+        ...
+
+    def preview(self, addition: Addition) -> Manifest:
+        """Return the manifest as it would be with an addition; nothing is written.
+
+        Raises:
+            ManifestError: All its faults; those of the file itself where it has some.
+        """
+        ...
+
+    def extend(self, addition: Addition) -> Manifest:
+        """Write an addition, all of it or nothing, and return the manifest that is there now.
+
+        What stood in the file stays byte for byte; a file that is missing is made.
+
+        Raises:
+            ManifestError: What keeps it from being written; nothing was.
         """
         ...
 

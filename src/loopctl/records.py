@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from loopctl.domain import RunStatus, Scope, Sha, Task, TaskId
+from loopctl.domain import DecisionDraft, RunStatus, Scope, Sha, Task, TaskId
 
 if TYPE_CHECKING:
     from loopctl.plan import Checkpoint, Interrupt
@@ -127,6 +127,19 @@ class DeferredTask:
     question: str
     best_guess: str = ""
     answer: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Supposition:
+    """What was assumed where a goal was not clear and nobody answered.
+
+    Attributes:
+        draft: The question; its best guess is what was assumed.
+        tasks: Those that rest on it.
+    """
+
+    draft: DecisionDraft
+    tasks: tuple[TaskId, ...]
 
 
 @dataclass(frozen=True, slots=True)

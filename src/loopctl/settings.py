@@ -18,6 +18,7 @@ from pydantic import AfterValidator, Field, ValidationError, field_validator
 
 from loopctl.domain import Baseline, Mode
 from loopctl.errors import Fault, SettingsError
+from loopctl.hooksettings import HookName, HookSettings
 from loopctl.mcpsettings import McpServerSettings, ServerName
 from loopctl.patterns import CALLS, STEPS, only
 from loopctl.tomlsource import layers
@@ -56,6 +57,9 @@ class LoopSettings(Section):
     jobs: Positive = Field(default=1, description="Tasks worked on at once.")
     mode: Mode = Field(default=Mode.AUTONOMOUS, strict=False, description="autonomous or relay.")
     worker: Word = Field(default="graph", description="The worker of a task that names none.")
+    refills: Count = Field(
+        default=20, description="Tasks proposed by workers that a manifest may come to hold."
+    )
 
 
 class BudgetSettings(Section):
@@ -182,7 +186,8 @@ class PolicySettings(Section):
         default=3600, description="Attended; then the call fails closed."
     )
     pre_tool_use: Texts = Field(
-        default=(), description="Hook commands: JSON on stdin; any exit but 0 blocks."
+        default=(),
+        description="Commands asked before every call: JSON on stdin; any exit but 0 blocks.",
     )
 
 
@@ -261,6 +266,7 @@ class Settings(Section):
     gate: GateSettings = GateSettings()
     sandbox: SandboxSettings = SandboxSettings()
     policy: PolicySettings = PolicySettings()
+    hooks: dict[HookName, HookSettings] = Field(default_factory=dict)
     mcp: dict[ServerName, McpServerSettings] = Field(default_factory=dict)
     land: LandSettings = LandSettings()
     modes: ModesSettings = ModesSettings()

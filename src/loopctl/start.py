@@ -1,12 +1,22 @@
 """Where a drive starts from, and what there is to say before its first step."""
 
+import os
+import traceback
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime
+from pathlib import Path
+
 from loopctl.assembly import confinement_notice
-from loopctl.domain import Sha
+from loopctl.domain import Decision, Manifest, RunStatus, Scope, Sha, TaskId
 from loopctl.engine.recovery import rescue_notice
 from loopctl.errors import UsageError
 from loopctl.events import Noticed
+from loopctl.manifest.frontier import Frontier
 from loopctl.place import Place
+from loopctl.records import RunRecord
 from loopctl.sandbox.repository import OwnedRepository
+from loopctl.store.stores import Stores
 
 Start = tuple[Sha, tuple[Noticed, ...]]
 """The commit that new worktrees are made from, and the notices."""
@@ -79,3 +89,67 @@ def _uncommitted(repository: OwnedRepository, place: Place) -> tuple[int, str]:
 
 def _left_out(files: str) -> Noticed:
     return Noticed(text=f"{files}: no part of this run (--wip takes uncommitted work along)")
+
+
+def members(manifest: Manifest, scope: Scope) -> tuple[tuple[TaskId, str], ...]:
+    """Return ids and titles of a run's own tasks; those that are gone are left out."""
+    known = {task.id for task in manifest.tasks}
+    areas = {area for task in manifest.tasks for area in task.area}
+    left = replace(
+        scope,
+        ids=tuple(task for task in scope.ids if task in known),
+        areas=tuple(area for area in scope.areas if area in areas),
+    )
+    if left.is_whole and not scope.is_whole:
+        return ()
+    return tuple((task.id, task.title) for task in Frontier(manifest, left).tasks())
+
+
+def answered(stores: Stores, record: RunRecord) -> tuple[Decision, ...]:
+    """Return the decisions of a run that have their answer."""
+    return tuple(
+        one
+        for one in stores.decisions.decisions()
+        if one.run_id == record.id and one.answer is not None
+    )
+
+
+def chosen(records: Sequence[RunRecord], run_id: str | None) -> RunRecord:
+    """Return the run to go on with: the named one, else the newest that has something left.
+
+    Raises:
+        UsageError: There is none.
+    """
+    if run_id is None:
+        left = [record for record in records if record.status is not RunStatus.COMPLETE]
+        if not left:
+            raise UsageError("no run has anything left; `loop` starts a new one")
+        return left[0]
+    found = next((record for record in records if record.id == run_id), None)
+    if found is None:
+        known = ", ".join(record.id for record in records[:3]) or "none"
+        raise UsageError(f"there is no run {run_id}; the newest: {known}")
+    return found
+
+
+def refuse_sandbox(place: Place) -> None:
+    """Refuse to drive a worktree of ours: a task would drive the manifest that it is part of."""
+    folder = place.checkout.parent
+    if folder.name == "worktrees" and folder.parent.name == ".local":
+        raise UsageError(
+            f"{place.checkout} is a sandbox of loop, in which no run can be driven; a task says "
+            "what it has to say with loop defer, loop fork or loop todo-done"
+        )
+
+
+def write_down(fault: BaseException, folder: Path, now: datetime) -> str:
+    """Write a bug of ours down, and return where."""
+    path = folder / f"{now:%Y%m%dT%H%M%S%f}.txt"
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with os.fdopen(file, "w", encoding="utf-8", errors="replace") as stream:
+            stream.writelines(traceback.format_exception(fault))
+    except OSError as exc:
+        return f"no file, since none could be written ({exc.strerror}): {fault!r}"
+    return str(path)

@@ -9,7 +9,16 @@ from typing import Final
 
 from loopctl.calls import OutcomeUnknown, Waiting
 from loopctl.contextports import Memory
-from loopctl.domain import Assumption, DecisionDraft, DecisionKind, Goal, Option, Task, Usage
+from loopctl.domain import (
+    Assumption,
+    DecisionDraft,
+    DecisionKind,
+    Goal,
+    Option,
+    Proposal,
+    Task,
+    Usage,
+)
 from loopctl.moneyports import Cap
 from loopctl.past import Past
 from loopctl.plan import Budget, CallDone
@@ -145,6 +154,13 @@ class Assumed:
 
 
 @dataclass(frozen=True, slots=True)
+class Proposed:
+    """The worker proposes a task; whether it comes into the manifest is the engine's to decide."""
+
+    proposal: Proposal
+
+
+@dataclass(frozen=True, slots=True)
 class MessageMalformed:
     """A message could not be read; ``error`` is shown to the worker."""
 
@@ -271,7 +287,7 @@ class WorkerProgress:
     tool_calls_hash: str = ""
 
 
-Message = TodoDone | Deferred | ForkRaised | PremiseInvalid | Assumed | MessageMalformed
+Message = TodoDone | Deferred | ForkRaised | PremiseInvalid | Assumed | Proposed | MessageMalformed
 """What a worker may say through the outbox."""
 
 ToolEvent = ToolCallStarted | ToolCallFinished | InterruptRequired

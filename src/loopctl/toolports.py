@@ -158,6 +158,45 @@ class Ledger(Protocol):
         ...
 
 
+class CallHooks(Protocol):
+    """Programs of the user's that are asked about every call, for the calls of one sandbox."""
+
+    def before(self, call: ToolCall) -> Ruling:
+        """Return what they say of a call that is about to be made; what fails denies it.
+
+        Raises:
+            CancelledError: The run was asked to stop.
+        """
+        ...
+
+    def after(self, call: ToolCall, result: ToolResult) -> None:
+        """Tell them what a call came to; nothing that they do changes that.
+
+        Raises:
+            CancelledError: The run was asked to stop.
+        """
+        ...
+
+
+class PinStore(Protocol):
+    """What was seen once and has to stay as it was, over runs and resumes.
+
+    A scope is a server of tools, or a run whose hooks' files are frozen.
+    """
+
+    def pinned(self, scope: str) -> Mapping[str, str]:
+        """Return what is pinned in a scope, by name."""
+        ...
+
+    def pin(self, scope: str, contents: Mapping[str, str]) -> None:
+        """Pin contents under their names, all or none, in the place of what was pinned there."""
+        ...
+
+    def is_let(self, call_key: str, mark: str) -> bool:
+        """Return whether a person has approved that call, for a reason that begins with ``mark``."""
+        ...
+
+
 class CallDecisions(Protocol):
     """What people have decided about calls, carried over into the ledger."""
 

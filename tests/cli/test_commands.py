@@ -10,6 +10,8 @@ from loopctl import bootstrap
 from loopctl.domain import RunOptions
 from loopctl.errors import LandingRefusedError
 from loopctl.manifest.toml import TomlManifest
+from loopctl.report.files import to_json
+from loopctl.report.summary import RunSummary
 
 Loop = Callable[..., Result]
 RUN_ID = "20261130T184500-3f2a"
@@ -240,6 +242,34 @@ def test_doctor_ends_with_2_where_a_tool_is_missing(
     result = loop("doctor")
     assert result.exit_code == 2
     assert "! git: missing" in result.stdout
+
+
+def test_doctor_says_which_models_are_asked_or_what_is_missing(
+    loop: Loop, checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bootstrap, "tools", tools(is_usable=True))
+    text = '[models.standard]\nname = "openai/some"\napi_key_env = "SOME_KEY"\n'
+    (checkout / "loop.toml").write_text(text)
+    missing = loop("doctor")
+    assert (missing.exit_code, "SOME_KEY is not set" in missing.stdout) == (0, True)
+    assert "\n! models: " in missing.stdout
+    monkeypatch.setenv("SOME_KEY", "k")
+    assert "\n  models: cheap openai/some, standard openai/some" in loop("doctor").stdout
+
+
+def test_doctor_warns_where_steps_of_the_newest_run_had_to_wait_for_summaries(
+    loop: Loop, checkout: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(bootstrap, "tools", tools(is_usable=True))
+    folder = checkout / ".local" / "runs" / "r-1"
+    folder.mkdir(parents=True)
+    waited = RunSummary(run_id="r-1", compactions=8, compactions_in_line=1)
+    (folder / "run.json").write_text(to_json(waited))
+    assert "! compaction: in run r-1 steps had to wait for 1 of 8" in loop("doctor").stdout
+    (remark,) = json.loads(loop("doctor", "--json").stdout)["remarks"][1:]
+    assert (remark["about"], remark["warning"]) == ("compaction", True)
+    (folder / "run.json").write_text(to_json(RunSummary(compactions=10, compactions_in_line=1)))
+    assert "compaction:" not in loop("doctor").stdout
 
 
 def test_demo_makes_a_project_and_drives_it(

@@ -33,6 +33,9 @@ def drive(project: "Project", work: Work, *, as_json: bool, attended: bool) -> N
     from loopctl.settings import environment
 
     # Starting is over, where garbage is hardly looked for: a night's worth of it must not pile up.
+    # What has been made so far stays, so that looking for garbage later need not go through it.
+    gc.collect()
+    gc.freeze()
     gc.set_threshold(10_000, 10, 10)
     commands = commands_for(project)
     follower = Follower(project.events)

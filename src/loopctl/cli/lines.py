@@ -19,6 +19,7 @@ from loopctl.events import (
     Noticed,
     PlanCreated,
     PlanRevised,
+    ProposalJudged,
     RunEnded,
     RunResumed,
     RunStarted,
@@ -28,6 +29,7 @@ from loopctl.events import (
     StepStarted,
     TaskClaimed,
     TaskLanded,
+    TaskProposed,
     TaskStopped,
     TodoClosed,
     TodoReopened,
@@ -68,6 +70,8 @@ def _words(event: AnyEvent) -> str:
             return _call_words(event)
         case ContextCompacted():
             return _compaction_words(event)
+        case TaskProposed() | ProposalJudged():
+            return _proposal_words(event)
         case MessageRejected() | AssumptionRecorded() | CandidateEnded() | ForkResolved():
             return _candidate_words(event)
         case _:
@@ -172,6 +176,14 @@ def _call_words(event: CallFinished | CallReplayed) -> str:
             assert_never(event)
 
 
+def _proposal_words(event: TaskProposed | ProposalJudged) -> str:
+    if isinstance(event, TaskProposed):
+        return f"[{event.candidate}] task proposed: {event.title}"
+    if event.added:
+        return f"proposed task added as {event.added}: {event.title}"
+    return f"proposed task rejected, {event.reason}: {event.title}"
+
+
 def _candidate_words(
     event: MessageRejected | AssumptionRecorded | CandidateEnded | ForkResolved,
 ) -> str:
@@ -179,7 +191,8 @@ def _candidate_words(
         case MessageRejected():
             return f"[{event.candidate}] message rejected: {event.error}"
         case AssumptionRecorded():
-            return f"[{event.candidate}] taken for granted: {event.text}"
+            who = f"[{event.candidate}] " if event.candidate else ""
+            return f"{who}taken for granted: {event.text}"
         case CandidateEnded():
             why = f": {event.reason}" if event.reason else ""
             return f"option {event.name} ended, {event.verdict.value}{why}"

@@ -3,10 +3,10 @@
 A first word that names a command is that command; else words that are all ids of the manifest are
 a subset; else one argument with white space in it is a goal; anything else is an error that names
 the nearest id or command. ``loop run -- WORD…`` (ids only) and ``--goal TEXT`` settle the rest.
-Goals are read here and refused by ``run`` for want of a worker, so no message advises one.
 """
 
 import difflib
+import shlex
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -102,7 +102,7 @@ def _named_command(word: str, ids: Collection[str]) -> str:
     message = f"{shown(word)} is a command: write it first, its options behind it (loop {word} …)"
     if word in ids:
         message += f"; for the task of that name: loop run -- {word}"
-    return message
+    return f"{message}; for a goal: loop --goal {shlex.quote(word)}"
 
 
 def _unknown(
@@ -124,5 +124,6 @@ def _unknown(
         kinds += " (there is no manifest here)"
     message = f"{shown(word)} is {kinds}{suggestion(word, known)}"
     if ids_only:
-        return f"{message} (behind -- only ids may stand)"
+        goal = one_line(shlex.quote(" ".join(words)), _SHOWN)
+        return f"{message} (behind -- only ids may stand; for a goal: loop --goal={goal})"
     return message

@@ -1,24 +1,26 @@
 """A human's answers: checked all together, recorded, and what they set free."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from loopctl.domain import (
     GOAL,
     REJECTED,
+    Baseline,
     Decision,
     DecisionKind,
     Limits,
     Manifest,
     Scope,
+    Task,
     TaskId,
     TaskStatus,
 )
 from loopctl.engine.criteria import said_yes
 from loopctl.engine.outcomes import has_happened
-from loopctl.engine.questions import AGAIN, HAPPENED
+from loopctl.engine.questions import AGAIN, HAPPENED, NO_VERIFY, is_about_baseline
 from loopctl.errors import AnswerError
-from loopctl.events import DecisionAnswered
+from loopctl.events import AnyEvent, AssumptionRecorded, DecisionAnswered
 from loopctl.ports import Brain, Emit
 from loopctl.storeports import DecisionStore
 
@@ -70,6 +72,11 @@ def check(answers: Sequence[Answer], decisions: Sequence[Decision]) -> tuple[Dec
                 f"{decision.id} asks for a budget: loop answer {decision.id} --budget loops=50 "
                 "(or tokens, usd, wall_s), or --reject"
             )
+        if is_about_baseline(decision) and answer.text not in {*decision.options, REJECTED}:
+            raise AnswerError(
+                f"{decision.id} wants one of its options: loop answer {decision.id} "
+                f"{' or '.join(decision.options)}, or --reject"
+            )
         if decision.kind is DecisionKind.OUTCOME and answer.text != REJECTED:
             _check_outcome(decision, answer.text)
         fitting.append(decision)
@@ -101,15 +108,28 @@ def announce(recorded: Sequence[Decision], emit: Emit, brain: Brain) -> None:
         task = None if decision.task == GOAL else decision.task
         emit(DecisionAnswered(task=task, id=decision.id, answer=decision.answer or ""))
     words = {decision.question: decision.answer for decision in recorded}
+    settled = {one.question: one for one in recorded if one.kind is DecisionKind.KICKOFF}
+    over = {assumption(one.question, one.best_guess) for one in settled.values()}
     brain.update(
         lambda capsule: replace(
             capsule,
+            assumptions=tuple(one for one in capsule.assumptions if one not in over),
+            open_questions=tuple(one for one in capsule.open_questions if one not in settled),
+            key_decisions=(
+                *capsule.key_decisions,
+                *(f"{one.question} {one.answer}" for one in settled.values()),
+            ),
             deferred_tasks=tuple(
                 replace(entry, answer=words.get(entry.question, entry.answer))
                 for entry in capsule.deferred_tasks
             ),
         )
     )
+
+
+def assumption(question: str, guess: str) -> str:
+    """Return what was assumed, as a sentence of the capsule."""
+    return f"{question} {guess}"
 
 
 def freed(recorded: Sequence[Decision], decisions: Sequence[Decision]) -> tuple[TaskId, ...]:
@@ -121,6 +141,53 @@ def freed(recorded: Sequence[Decision], decisions: Sequence[Decision]) -> tuple[
         if decision.task != GOAL and decision.task not in waiting and decision.is_going_on
     )
     return tuple(tasks)
+
+
+def is_contradiction(decision: Decision) -> bool:
+    """Return whether an answer is another one than what was assumed when the run began."""
+    if decision.kind is not DecisionKind.KICKOFF or decision.answer is None:
+        return False
+    given, assumed = (
+        " ".join(text.split()).casefold() for text in (decision.answer, decision.best_guess)
+    )
+    return given != assumed and said_yes(decision.answer) is not True
+
+
+def overturned(
+    answered: Sequence[Decision], events: Iterable[AnyEvent], manifest: Manifest
+) -> dict[TaskId, Decision]:
+    """Return the tasks that recorded what an answer contradicts, and what was built on them.
+
+    An answer that the events tell of has been followed before.
+
+    Args:
+        answered: With their answers.
+        events: Of the run.
+        manifest: As it is now.
+
+    Returns:
+        Each task with the newest decision that takes its ground away, in the manifest's order.
+    """
+    contradicted = {one.id: one for one in answered if is_contradiction(one)}
+    resting: dict[TaskId, Decision] = {}
+    told: set[str] = set()
+    for event in events:
+        if isinstance(event, DecisionAnswered):
+            told.add(event.id)
+        elif (
+            isinstance(event, AssumptionRecorded) and event.decision in contradicted and event.task
+        ):
+            resting[TaskId(event.task)] = contradicted[event.decision]
+    dependents = _dependents(manifest)
+    queue = [task for task, decision in resting.items() if decision.id not in told]
+    found = {task: resting[task] for task in queue}
+    while queue:
+        task = queue.pop()
+        for dependent in dependents.get(task, ()):
+            if dependent not in found:
+                found[dependent] = found[task]
+                queue.append(dependent)
+    return {task.id: found[task.id] for task in manifest.tasks if task.id in found}
 
 
 def reach(manifest: Manifest, tasks: Sequence[TaskId]) -> Scope:
@@ -143,3 +210,24 @@ def _dependents(manifest: Manifest) -> dict[TaskId, list[TaskId]]:
         for needed in task.deps:
             dependents.setdefault(needed, []).append(task.id)
     return dependents
+
+
+def as_answered(task: Task, answers: Sequence[Decision]) -> Task:
+    """Return the task with what its answers change: raised caps, a verify command, a baseline."""
+    for decision in answers:
+        raised = decision.raised
+        caps = task.budget
+        task = replace(
+            task,
+            budget=Limits(
+                tokens=caps.tokens if raised.tokens is None else raised.tokens,
+                usd=caps.usd if raised.usd is None else raised.usd,
+                loops=caps.loops if raised.loops is None else raised.loops,
+                wall_s=caps.wall_s if raised.wall_s is None else raised.wall_s,
+            ),
+        )
+        if decision.kind is DecisionKind.VERIFY and decision.reason == NO_VERIFY:
+            task = replace(task, verify_cmd=decision.answer)
+        if is_about_baseline(decision) and decision.answer != REJECTED:
+            task = replace(task, baseline=Baseline(decision.answer or ""))
+    return task

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
-from loopctl.domain import Manifest, TaskId, TaskStatus
+from loopctl.domain import Addition, Manifest, TaskId, TaskStatus
 from loopctl.engine.transitions import Signal, advance
 from loopctl.errors import ManifestError
 from loopctl.events import Noticed, StatusChanged
@@ -112,6 +112,23 @@ class Board:
         self._emit(Noticed(text=f"{self._file.path.name} was changed and read again", level="info"))
         self.flush()
         return True
+
+    def extend(self, addition: Addition) -> None:
+        """Add tasks to the manifest, and follow it.
+
+        Raises:
+            ManifestError: They cannot be added; nothing was written.
+        """
+        self.refresh()
+        is_as_read = self._look() == self._stamp
+        manifest = self._file.extend(addition)
+        if not is_as_read:
+            self.refresh()
+            return
+        self._stamp = self._look()
+        self._manifest = manifest
+        self._listed = {task.id for task in manifest.tasks}
+        self._statuses = {task.id: task.status for task in manifest.tasks} | self._statuses
 
     def close(self) -> None:
         """Write what was held back; what still cannot be written is said."""

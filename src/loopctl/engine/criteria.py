@@ -4,10 +4,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from loopctl.domain import REJECTED, Criterion, DecisionDraft, Goal, Sha
+from loopctl.domain import REJECTED, Criterion, DecisionDraft, Sha
 from loopctl.engine import questions
+from loopctl.engine.anchor import Anchor
 from loopctl.events import GoalJudged
-from loopctl.ports import Emit, Gate
+from loopctl.ports import Emit
 from loopctl.verdict import Verdict
 
 _YES: Final = frozenset({"yes", "y"})
@@ -28,7 +29,7 @@ class Judged:
 
 
 def judge_goal(
-    goal: Goal, head: Sha, gate: Gate, emit: Emit, answers: Mapping[tuple[str, str], str]
+    anchor: Anchor, head: Sha, emit: Emit, answers: Mapping[tuple[str, str], str]
 ) -> Judged:
     """Return what is known of the goal on ``head``, and put it into the events.
 
@@ -36,18 +37,18 @@ def judge_goal(
     human's answer to the question it becomes decides it for as long as ``head`` stays.
 
     Args:
-        goal: With its done-criteria.
+        anchor: Looks at the goal's criteria.
         head: The commit to look at.
-        gate: Runs the commands.
         emit: Takes the event.
         answers: The goal's earlier decisions: answers by question and reason.
     """
-    if not goal.done_when:
+    done_when = anchor.goal.done_when
+    if not done_when:
         return Judged()
     seen: list[tuple[str, Verdict, str]] = []
     drafts: list[DecisionDraft] = []
-    for criterion in goal.done_when:
-        text, verdict, why, draft = _judge(criterion, head, gate, answers)
+    for criterion in done_when:
+        text, verdict, why, draft = _judge(criterion, head, anchor, answers)
         seen.append((text, verdict, why))
         drafts += [draft] if draft is not None else []
     verdicts = [verdict for _, verdict, _ in seen]
@@ -56,10 +57,10 @@ def judge_goal(
 
 
 def _judge(
-    criterion: Criterion, head: Sha, gate: Gate, answers: Mapping[tuple[str, str], str]
+    criterion: Criterion, head: Sha, anchor: Anchor, answers: Mapping[tuple[str, str], str]
 ) -> tuple[str, Verdict, str, DecisionDraft | None]:
     if criterion.check is not None:
-        result = gate.run_check(criterion.check, head)
+        result = anchor.run_check(criterion.check, head)
         if result.verdict is Verdict.PASS:
             return criterion.check, Verdict.PASS, "", None
         draft = questions.unmet_check(criterion.check, result)
@@ -69,7 +70,10 @@ def _judge(
     answer = answers.get((draft.question, draft.reason))
     is_met = None if answer is None else said_yes(answer)
     if is_met is None:
-        return text, Verdict.UNKNOWN, draft.reason, draft
+        verdict, why = anchor.judge_text(text, head)
+        if verdict is not Verdict.UNKNOWN:
+            return text, verdict, why, None
+        return text, Verdict.UNKNOWN, why or draft.reason, draft
     return text, Verdict.PASS if is_met else Verdict.FAIL, f"answered: {answer}", None
 
 

@@ -4,8 +4,9 @@ claim what is ready → one thread a task → land what passed, put aside what d
 until nothing is ready and nothing runs. A task that defers, stalls or breaks stops no other.
 """
 
+import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from typing import Final
@@ -17,6 +18,7 @@ from loopctl.domain import (
     Decision,
     DecisionDraft,
     Manifest,
+    Sha,
     StopReason,
     Task,
     TaskId,
@@ -24,8 +26,10 @@ from loopctl.domain import (
     Usage,
     Wait,
 )
+from loopctl.engine.answers import as_answered
 from loopctl.engine.board import Board
 from loopctl.engine.landing import Landing, Returned
+from loopctl.engine.refill import Refill
 from loopctl.engine.taskrun import RunContext, Start, TaskRun
 from loopctl.engine.terminator import is_of_run
 from loopctl.engine.transitions import Signal
@@ -50,6 +54,8 @@ class Driver:
 
     Args:
         make_frontier: Builds the frontier of a manifest, for the scope of this drive.
+        is_goal_met: Says after a landing whether the goal is met; then no further task is begun.
+        refill: Judges the tasks that workers propose; ``None`` takes none.
         workable: Says why a task cannot be worked on here; ``None`` where it can.
         cancel: Set when the user asks the run to stop.
         report_fault: Writes down a bug of ours, and returns where.
@@ -63,6 +69,8 @@ class Driver:
         decisions: DecisionStore,
         *,
         make_frontier: Callable[[Manifest], Frontier],
+        is_goal_met: Callable[[Sha], bool] = lambda _head: False,
+        refill: Refill | None = None,
         workable: Callable[[Task], str | None],
         cancel: threading.Event,
         report_fault: Callable[[BaseException], str],
@@ -73,6 +81,8 @@ class Driver:
         self._landing = landing
         self._decisions = decisions
         self._make_frontier = make_frontier
+        self._look_at_goal = is_goal_met
+        self._refill = refill
         self._workable = workable
         self._cancel = cancel
         self._report_fault = report_fault
@@ -81,6 +91,9 @@ class Driver:
         self._moved: set[TaskId] = set()
         self._unworkable: dict[TaskId, str] = {}
         self._reasons: dict[TaskId, str] = {}
+        self._again: dict[TaskId, Decision] = {}
+        self.is_goal_met = False
+        """The goal's criteria are met; what was not begun is left."""
         self.is_failed = False
         self.is_over_budget = False
         """Tasks are left to be done because the run's own budget is spent."""
@@ -93,6 +106,7 @@ class Driver:
     def drive(self) -> None:
         """Work until nothing is ready and nothing runs, or until the user asks to stop or pause."""
         self._build_frontier()
+        self._judge_proposals()
         jobs = self._context.settings.loop.jobs
         with ThreadPoolExecutor(jobs, thread_name_prefix="task") as pool:
             try:
@@ -116,9 +130,13 @@ class Driver:
     def waits(self) -> tuple[Wait, ...]:
         """Return, for each task left, the one thing it waits for."""
         return tuple(
-            Wait(entry.task, self._known_reason(entry.task) or entry.reason)
+            Wait(entry.task, self._known_reason(entry.task) or self._spared(entry))
             for entry in self._frontier.waits()
         )
+
+    def _spared(self, entry: Wait) -> str:
+        is_spared = self.is_goal_met and self._board.status(entry.task) is TaskStatus.TODO
+        return "nothing: the goal is met without it" if is_spared else entry.reason
 
     def _known_reason(self, task: TaskId) -> str:
         """Return what this drive knows better than the manifest; empty where it does not."""
@@ -144,6 +162,8 @@ class Driver:
                 self._mark(task, status)
 
     def _claim(self, pool: ThreadPoolExecutor, places: int) -> None:
+        if self.is_goal_met:
+            return
         for task in self._frontier.ready():
             if self._tools.run_budget.stop is not None:
                 self._leave(task)
@@ -165,7 +185,12 @@ class Driver:
                 )
             )
             self._move(task.id, Signal.CLAIMED)
-            self._submit(pool, task, Start(head=self._landing.head, answers=answers))
+            over = self._again.pop(task.id, None)
+            if over is not None:
+                words = f"{over.question} {over.answer}"
+                answers = (*answers, replace(over, answer=words))
+            start = Start(self._landing.head, answers, is_anew=over is not None)
+            self._submit(pool, task, start)
             places -= 1
 
     def _leave(self, task: Task) -> None:
@@ -192,10 +217,21 @@ class Driver:
             else:
                 self._put_aside(task, ended)
         self._tell_money(task)
+        self._judge_proposals()
+
+    def _judge_proposals(self) -> None:
+        if self._refill is None:
+            return
+        with contextlib.suppress(CancelledError):
+            judged = self._refill.judge(lambda: self._board.manifest, self._board.extend)
+            for event in judged:
+                self._tools.emit(event)
+            if any(event.added for event in judged):
+                self._build_frontier()
 
     def _land(self, pool: ThreadPoolExecutor, task: Task, ended: Ended) -> None:
         try:
-            landed = self._landing.land(task, ended)
+            landed = self._landing.land(as_answered(task, self._answers(task.id)), ended)
         except LoopctlError as exc:
             self._break(task, exc, ended)
             return
@@ -216,6 +252,9 @@ class Driver:
         self._tools.brain.update(
             lambda capsule: replace(capsule, current_step=f"{task.id} has landed; next task")
         )
+        # Who has asked to stop is heeded by the loop around this.
+        with contextlib.suppress(CancelledError):
+            self.is_goal_met = self._look_at_goal(Sha(self._landing.head))
 
     def _put_aside(self, task: Task, ended: Ended) -> None:
         if is_of_run(ended.stop):
@@ -228,7 +267,11 @@ class Driver:
         self._move(task.id, _SIGNALS[ended.stop.axis])
         self._stopped(task, ended)
 
-    def ask(self, task: str, draft: DecisionDraft) -> None:
+    def do_again(self, overturned: Mapping[TaskId, Decision]) -> None:
+        """Begin these tasks from the head, without what was made before, and with the answer."""
+        self._again.update(overturned)
+
+    def ask(self, task: str, draft: DecisionDraft) -> Decision:
         """Put a question to the human: into the store, the events and the capsule."""
         decision = self._decisions.raise_decision(self._context.run_id, task, draft)
         self._tools.emit(
@@ -252,6 +295,7 @@ class Driver:
                 ),
             )
         )
+        return decision
 
     def _break(self, task: Task, fault: BaseException, ended: Ended | None = None) -> None:
         """Put a task aside whose machinery broke, or give it back where the user has stopped."""

@@ -7,12 +7,12 @@ the candidate has been through, what was recalled for each todo.
 from typing import Final
 
 from loopctl.contextports import Memory
-from loopctl.domain import Option, Task
+from loopctl.domain import Limits, Option, Task
 from loopctl.engine.pursuit import Step, Watch, pursue
 from loopctl.engine.turns import has_begun, remembered
 from loopctl.engine.work import Tools, Work, todo_text
 from loopctl.past import Past
-from loopctl.plan import Plan, Todo
+from loopctl.plan import Budget, Plan, Todo
 from loopctl.ports import Sandbox, Worker
 from loopctl.steps import REPLIES_MAX, Resume, StepRequest
 
@@ -44,11 +44,15 @@ class Issuer:
         self.first_reply = session.interrupt.first_reply if session.interrupt is not None else 0
         self._recalled: dict[str, tuple[Memory, ...]] = {}
 
-    def tend(self, iteration: int) -> None:
-        """Keep the past short before a step; one that goes on has been tended before."""
-        compactor = self._tools.compactor
+    def tend(self, iteration: int, budget: Budget) -> None:
+        """Keep the past short before a step; one that goes on has been tended before.
+
+        What summaries cost is bounded by the task's caps, as they stand in its ``budget``.
+        """
+        compactor, work = self._tools.compactor, self._work
         if compactor is not None and not has_begun(self.past, iteration):
-            self.past = compactor.tend(self._work.session.id, self._work.task.id, self.past)
+            caps = Limits(tokens=budget.tokens_max, usd=budget.usd_max)
+            self.past = compactor.tend(work.session.id, work.task.id, self.past, caps)
 
     def issue(
         self, iteration: int, plan: Plan, observation: str, *, is_planning: bool = False

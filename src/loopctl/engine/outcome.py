@@ -7,6 +7,7 @@ from loopctl.domain import EXIT_CODES, RunStatus, TaskId, TaskStatus
 
 _SETTLED: Final = frozenset({TaskStatus.DONE, TaskStatus.ABANDONED, TaskStatus.BACKLOG})
 _DONE: Final = frozenset({TaskStatus.DONE})
+_LEFT: Final = _SETTLED | {TaskStatus.TODO}
 
 USAGE_EXIT: Final = 2
 """Ended with a task that no configured worker can do."""
@@ -21,6 +22,7 @@ def outcome(
     is_unworkable: bool = False,
     is_over_budget: bool = False,
     is_goal_unmet: bool = False,
+    is_goal_met: bool = False,
     open_decisions: Iterable[str] = (),
 ) -> tuple[RunStatus, int]:
     """Return the status of the run and the exit code.
@@ -34,9 +36,12 @@ def outcome(
         is_unworkable: A task in scope needs a worker that is not configured.
         is_over_budget: The run's own budget is spent.
         is_goal_unmet: The goal was judged, and is known not to be met.
+        is_goal_met: Its criteria are met, and so what nobody has begun is left as it is.
         open_decisions: Ids of what a human must decide.
     """
     settled = _SETTLED if is_whole else _DONE
+    if is_goal_met:
+        settled = _LEFT
     if is_interrupted:
         status = RunStatus.INTERRUPTED
     elif is_failed:

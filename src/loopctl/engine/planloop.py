@@ -12,6 +12,7 @@ from typing import Final
 
 from loopctl.domain import APPROVED, Axis, DecisionDraft, StopReason, Usage
 from loopctl.engine import questions, replan, suspension
+from loopctl.engine.asking import asked
 from loopctl.engine.issuing import Issuer
 from loopctl.engine.judging import Judging
 from loopctl.engine.phases import Phase, Stopwatch
@@ -111,7 +112,7 @@ class PlanLoop:
         self._iteration += 1
         watch = Stopwatch(self._tools.clock, self._saving_ms)
         with watch.own():
-            self._issuer.tend(self._iteration)
+            self._issuer.tend(self._iteration, self._plan.budget)
         if not self._plan.todos:
             ended = self._make_plan(watch)
             if ended is not None:
@@ -359,8 +360,8 @@ class PlanLoop:
         self._plan = spent(self._plan, step.usage, ms=ms, loops=loops)
 
     def _end(self, stop: StopReason, drafts: tuple[DecisionDraft, ...] = ()) -> Ended:
-        if stop.axis is Axis.BUDGET and not drafts and not is_of_run(stop):
-            drafts = (questions.budget(self._work.task, stop.reason, self._plan.budget),)
+        if not drafts:
+            stop, drafts = asked(stop, self._work.task, self._plan.budget, self._judging.last)
         status = _PLAN_STATUS.get(stop.axis, PlanStatus.ACTIVE)
         self._plan = replace(self._plan, status=status, stop=stop)
         summaries = [todo.summary for todo in self._plan.todos if todo.summary]

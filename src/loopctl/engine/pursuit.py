@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from loopctl.domain import Assumption, DecisionDraft, Usage
 from loopctl.engine import questions
 from loopctl.errors import EnvironmentFaultError
-from loopctl.events import AssumptionRecorded, MessageRejected
+from loopctl.events import AssumptionRecorded, MessageRejected, TaskProposed
 from loopctl.plan import CallDone, StepProgress
 from loopctl.ports import Emit, Sandbox, Worker
 from loopctl.steps import (
@@ -19,6 +19,7 @@ from loopctl.steps import (
     OutputTail,
     PlanProposed,
     PremiseInvalid,
+    Proposed,
     StepEvent,
     StepRequest,
     TodoDone,
@@ -146,6 +147,18 @@ def _tell(event: StepEvent, request: StepRequest, watch: Watch) -> None:
             watch.emit(
                 AssumptionRecorded(task=task, candidate=candidate, text=text, decision=decision)
             )
+        case Proposed(proposal):
+            watch.emit(
+                TaskProposed(
+                    task=task,
+                    candidate=candidate,
+                    title=proposal.title,
+                    prompt=proposal.prompt,
+                    verify_cmd=proposal.verify_cmd,
+                    serves=proposal.serves,
+                    deps=proposal.deps,
+                )
+            )
         case _:
             pass
 
@@ -168,7 +181,7 @@ def _fold(step: Step, event: StepEvent) -> Step:
             return _fold_account(step, event)
         case WorkerProgress():
             return replace(step, progress=event)
-        case Assumed():
+        case Assumed() | Proposed():
             return step
 
 

@@ -4,7 +4,7 @@ import math
 from typing import Final
 
 from loopctl.calls import ToolCall
-from loopctl.domain import DecisionDraft, DecisionKind, Task
+from loopctl.domain import Baseline, Decision, DecisionDraft, DecisionKind, Task
 from loopctl.plan import Budget
 from loopctl.steps import BudgetRefused, Deferred, ForkRaised, PremiseInvalid
 from loopctl.verdict import CheckResult, GateResult, Verdict
@@ -12,12 +12,18 @@ from loopctl.verdict import CheckResult, GateResult, Verdict
 NO_VERIFY: Final = "no_verify"
 """The reason of the decision whose answer is a verify command."""
 
+BASELINE: Final = "baseline"
+"""The reason of the decision whose answer is a baseline."""
+
 HAPPENED: Final = "it happened"
 AGAIN: Final = "it did not, run it again"
 """What a call of unknown outcome is answered with."""
 
 _SHOWN: Final = 600
 """Characters of a call's arguments that a question shows."""
+
+_BY_PATTERN: Final = "[policy] approve"
+"""What the reason of a call begins with that the user's own settings ask about."""
 
 _UNITS: Final = {"loops": "steps", "tokens": "tokens", "wall": "seconds", "usd": "US dollars"}
 _OPTION: Final = {"loops": "loops", "tokens": "tokens", "wall": "wall_s", "usd": "usd"}
@@ -33,6 +39,31 @@ def how_to_verify(task: Task) -> DecisionDraft:
         ),
         reason=NO_VERIFY,
     )
+
+
+def baseline(task: Task, verify: CheckResult) -> DecisionDraft:
+    """Ask whether tests that are red without the task's work may stay red.
+
+    No guess is made: one that is taken unread would loosen the gate.
+    """
+    count = len(verify.findings)
+    tests = "1 test that is" if count == 1 else f"{count} tests that are"
+    rest = f" and {count - 1} more" if count > 1 else ""
+    return DecisionDraft(
+        kind=DecisionKind.VERIFY,
+        question=(
+            f"Nothing keeps {task.id} from landing but {tests} red without it as well: "
+            f"{verify.findings[0]}{rest}. May what is red at the base stay red for this task "
+            f'("{Baseline.NO_NEW_FAILURES}"), or must the command exit 0 ("{Baseline.STRICT}")?'
+        ),
+        options=(Baseline.NO_NEW_FAILURES, Baseline.STRICT),
+        reason=BASELINE,
+    )
+
+
+def is_about_baseline(decision: Decision) -> bool:
+    """Return whether a decision is the one that :func:`baseline` asks for."""
+    return decision.kind is DecisionKind.VERIFY and decision.reason == BASELINE
 
 
 def environment(task: Task, what: str) -> DecisionDraft:
@@ -116,10 +147,11 @@ def _more(said: str, cap: str, used: float, needed: float) -> DecisionDraft:
 
 
 def approval(task: Task, call: ToolCall, why: str) -> DecisionDraft:
-    """Ask whether a tool call may be made."""
+    """Ask whether a tool call may be made; what is more than the user's own pattern is said."""
+    because = "" if not why or why.startswith(_BY_PATTERN) else f" It is asked since {why}."
     return DecisionDraft(
         kind=DecisionKind.APPROVAL,
-        question=f"{task.id} wants to call {_shown(call)}. May it?",
+        question=f"{task.id} wants to call {_shown(call)}.{because} May it?",
         reason=why,
         call_key=call.key,
     )

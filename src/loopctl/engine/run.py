@@ -2,14 +2,15 @@
 
 import contextlib
 import threading
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Literal, cast
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Final, Literal, cast
 
 from loopctl.clock import stamp
 from loopctl.domain import GOAL, Decision, RunStatus, Scope, Sha, TaskId, TaskStatus, Usage
 from loopctl.engine import outcomes, recovery
-from loopctl.engine.answers import announce
+from loopctl.engine.anchor import Anchor
+from loopctl.engine.answers import announce, assumption
 from loopctl.engine.board import Board
 from loopctl.engine.criteria import Judged, judge_goal
 from loopctl.engine.driver import Driver
@@ -19,9 +20,22 @@ from loopctl.engine.standing import ASKING
 from loopctl.engine.taskrun import RunContext
 from loopctl.engine.transitions import Signal
 from loopctl.errors import CancelledError
-from loopctl.events import DecisionRaised, MoneySpent, Noticed, RunEnded, RunResumed, RunStarted
-from loopctl.records import RunRecord
+from loopctl.events import (
+    AssumptionRecorded,
+    DecisionRaised,
+    MoneySpent,
+    Noticed,
+    RunEnded,
+    RunResumed,
+    RunStarted,
+)
+from loopctl.records import RunRecord, Supposition
 from loopctl.storeports import DecisionStore, RunStore
+
+_WITHOUT_CRITERIA: Final = (
+    "the goal has no done-criteria, so the run ends since all that was asked for is done; "
+    "`done_when` in [goal] says when a goal is met"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +49,9 @@ class Beginning:
         notices: What the user should know before the first step.
         answered: Decisions that were answered just now.
         freed: Tasks that those answers set free.
+        suppositions: What was assumed of the goal; a person may still decide otherwise.
+        settled: What a person has decided of the goal, as sentences.
+        overturned: Tasks that are to be done again, with the answer that contradicts their ground.
     """
 
     reason: Literal["answer", "resume", "crash"] | None
@@ -43,6 +60,9 @@ class Beginning:
     notices: Sequence[Noticed] = ()
     answered: Sequence[Decision] = ()
     freed: Sequence[TaskId] = ()
+    suppositions: Sequence[Supposition] = ()
+    settled: Sequence[str] = ()
+    overturned: Mapping[TaskId, Decision] = field(default_factory=dict)
 
 
 class Run:
@@ -56,6 +76,7 @@ class Run:
         landing: Landing,
         driver: Driver,
         *,
+        anchor: Anchor,
         runs: RunStore,
         decisions: DecisionStore,
         cancel: threading.Event,
@@ -66,6 +87,7 @@ class Run:
         self._board = board
         self._landing = landing
         self._driver = driver
+        self._anchor = anchor
         self._runs = runs
         self._decisions = decisions
         self._cancel = cancel
@@ -108,11 +130,53 @@ class Run:
             )
         for notice in beginning.notices:
             self._tools.emit(notice)
+        self._suppose(beginning)
+        self._overturn(beginning.overturned)
         if beginning.answered:
             announce(beginning.answered, self._tools.emit, self._tools.brain)
         for task, status in self._board.statuses(beginning.freed).items():
             if status in ASKING:
                 self._board.signal(task, Signal.ANSWERED)
+
+    def _suppose(self, beginning: Beginning) -> None:
+        """Record what was assumed and decided of the goal, before anything rests on it."""
+        if beginning.settled:
+            self._tools.brain.update(
+                lambda capsule: replace(
+                    capsule, key_decisions=(*capsule.key_decisions, *beginning.settled)
+                )
+            )
+        for one in beginning.suppositions:
+            decision = self._driver.ask(GOAL, one.draft)
+            text = assumption(decision.question, decision.best_guess)
+            for task in one.tasks:
+                self._tools.emit(
+                    AssumptionRecorded(task=task, candidate="", text=text, decision=decision.id)
+                )
+            self._tools.brain.update(
+                lambda capsule, text=text, question=decision.question: replace(  # type: ignore[misc]
+                    capsule,
+                    assumptions=(*capsule.assumptions, text),
+                    open_questions=(*capsule.open_questions, question),
+                )
+            )
+
+    def _overturn(self, overturned: Mapping[TaskId, Decision]) -> None:
+        """Mark the tasks as to be done again whose ground an answer has taken away."""
+        for task, decision in overturned.items():
+            if task not in self._board:
+                continue
+            text = (
+                f"to be done again: the answer to {decision.id} is {decision.answer!r}, and it was "
+                f"built on {decision.best_guess!r}"
+            )
+            self._tools.emit(Noticed(task=task, text=text, level="info"))
+            status = self._board.status(task)
+            if status is TaskStatus.DONE:
+                self._board.signal(task, Signal.REOPENED)
+            elif status in ASKING:
+                self._board.signal(task, Signal.ANSWERED)
+        self._driver.do_again(overturned)
 
     def _repeat_decisions(self, beginning: Beginning) -> None:
         """Put the questions that earlier runs left open into this run's report too."""
@@ -140,7 +204,7 @@ class Run:
         )
 
     def _end(self, beginning: Beginning, land_here: Callable[[], str | None]) -> RunEnded:
-        statuses = self._board.statuses(task for task, _ in beginning.tasks)
+        statuses = self._board.statuses(self._own(beginning))
         pause = self._tools.pause
         is_paused = pause is not None and pause.is_heeded
         if is_paused:
@@ -161,6 +225,7 @@ class Run:
             is_unworkable=bool(self._driver.unworkable),
             is_over_budget=self._driver.is_over_budget,
             is_goal_unmet=judged.is_unmet,
+            is_goal_met=self._driver.is_goal_met,
             open_decisions=(*open_ids, *(draft.question for draft in judged.drafts)),
         )
         ended = RunEnded(
@@ -176,6 +241,13 @@ class Run:
         self._runs.set_run_status(self._record.id, status, now)
         return cast("RunEnded", written)
 
+    def _own(self, beginning: Beginning) -> tuple[TaskId, ...]:
+        """Return the run's own tasks, those that came to the manifest meanwhile included."""
+        begun = tuple(task for task, _ in beginning.tasks)
+        if not beginning.scope.is_whole:
+            return begun
+        return tuple(dict.fromkeys((*begun, *(task.id for task in self._board.manifest.tasks))))
+
     def _tell_money(self) -> None:
         """Tell what the run itself has spent: what belongs to no task."""
         purse = self._tools.purse
@@ -186,16 +258,17 @@ class Run:
     def _judge_goal(self, beginning: Beginning, statuses: dict[TaskId, TaskStatus]) -> Judged:
         """Look at the goal where the whole manifest was asked for and all of it is settled."""
         settled = {TaskStatus.DONE, TaskStatus.ABANDONED, TaskStatus.BACKLOG}
-        if not beginning.scope.is_whole or not settled.issuperset(statuses.values()):
+        is_settled = settled.issuperset(statuses.values()) or self._driver.is_goal_met
+        if not beginning.scope.is_whole or not is_settled:
             return Judged()
+        if self._context.goal.text and not self._context.goal.done_when:
+            self._tools.emit(Noticed(text=_WITHOUT_CRITERIA, level="info"))
         answers = {
             (decision.question, decision.reason): decision.answer
             for decision in self._decisions.decisions(task=GOAL)
             if decision.answer is not None
         }
-        judged = judge_goal(
-            self._context.goal, Sha(self._landing.head), self._tools.gate, self._tools.emit, answers
-        )
+        judged = judge_goal(self._anchor, Sha(self._landing.head), self._tools.emit, answers)
         for draft in judged.drafts:
             self._driver.ask(GOAL, draft)
         return judged

@@ -10,8 +10,8 @@ from dataclasses import dataclass, replace
 
 from loopctl.domain import (
     Axis,
+    Baseline,
     Decision,
-    DecisionKind,
     Goal,
     Limits,
     Mode,
@@ -21,12 +21,21 @@ from loopctl.domain import (
     Task,
 )
 from loopctl.engine import consent, forks, naming, questions, suspension
+from loopctl.engine.answers import as_answered
 from loopctl.engine.planloop import PlanLoop
 from loopctl.engine.progress import StallLimits
 from loopctl.engine.recovery import rescue_notice
 from loopctl.engine.work import Ended, Tools, Work, todo_text
 from loopctl.events import CandidateEnded, ForkResolved, SandboxOpened
-from loopctl.plan import Budget, Interrupt, Plan, PlanStatus, TodoStatus, single_todo
+from loopctl.plan import (
+    OPEN_TODOS,
+    Budget,
+    Interrupt,
+    Plan,
+    PlanStatus,
+    TodoStatus,
+    single_todo,
+)
 from loopctl.ports import Sandbox, Worker
 from loopctl.records import SessionRecord
 from loopctl.settings import Settings
@@ -55,6 +64,7 @@ class Start:
         returned: Set where a landing failed: the candidate that goes on from ``head``.
         tree: Its diff on ``head``, where that could be carried.
         observation: What its next step is shown.
+        is_anew: What was made before rests on something that does not hold; nothing of it counts.
     """
 
     head: Sha
@@ -62,6 +72,7 @@ class Start:
     returned: str | None = None
     tree: str | None = None
     observation: str = ""
+    is_anew: bool = False
 
 
 class TaskRun:
@@ -75,7 +86,7 @@ class TaskRun:
         self._tools = replace(
             context.tools, stall=StallLimits(stall.window, stall.replan_cap, stall.stuck_steps)
         )
-        self._task = self._capped(_as_answered(task, start.answers))
+        self._task = self._capped(as_answered(task, start.answers))
         self._start = start
 
     def run(self) -> Ended:
@@ -132,6 +143,8 @@ class TaskRun:
         session = self._tools.sessions.open_session(run_id, task.id, name, self._start.head)
         plan = self._plan(option, session, shares)
         base, tree = self._origin(session)
+        if self._start.is_anew:
+            session = replace(session, interrupt=None)
         decision = self._decision(session)
         if session.interrupt is not None and decision is None:
             return self._still_waiting(session, session.interrupt, plan)
@@ -206,6 +219,8 @@ class TaskRun:
         repository, head = self._tools.repository, self._start.head
         if self._start.returned is not None:
             return head, self._start.tree or repository.tree_of(head)
+        if self._start.is_anew:
+            return head, repository.tree_of(head)
         checkpoint = session.newest
         is_begun = session.interrupt is not None or self._has_replies(session)
         if checkpoint is None or not checkpoint.base:
@@ -225,12 +240,14 @@ class TaskRun:
     def _observation(self, session: SessionRecord) -> str:
         if self._start.returned is not None:
             return self._start.observation
+        if self._start.is_anew:
+            return ""
         return session.newest.observation if session.newest is not None else ""
 
     def _plan(self, option: Option | None, session: SessionRecord, shares: int) -> Plan:
         budget = forks.share(self._budget(), shares)
         goal = self._context.goal.text
-        if session.newest is None:
+        if session.newest is None or self._start.is_anew:
             if self._mode is not Mode.RELAY and self._worker().makes_plans:
                 return Plan(goal=goal, budget=budget)
             return single_todo(goal, todo_text(self._task, option), budget)
@@ -246,7 +263,25 @@ class TaskRun:
         is_helped = self._answer(option) is not None or self._start.returned is not None
         progress = () if is_helped else plan.progress
         plan = replace(plan, budget=caps, status=PlanStatus.ACTIVE, stop=None, progress=progress)
-        return self._taken_back(plan) if self._start.returned is not None else plan
+        if self._start.returned is not None:
+            return self._taken_back(plan)
+        return self._to_be_judged(plan) if self._is_loosened() else plan
+
+    def _is_loosened(self) -> bool:
+        """The newest answer lets a result land that the gate has refused so far."""
+        answer = self._start.answers[-1] if self._start.answers else None
+        return (
+            answer is not None
+            and questions.is_about_baseline(answer)
+            and answer.answer == Baseline.NO_NEW_FAILURES
+        )
+
+    def _to_be_judged(self, plan: Plan) -> Plan:
+        """Close the todo that the gate's refusal has opened: the work is judged as it stands."""
+        last = len(plan.todos) - 1
+        if any(todo.status in OPEN_TODOS for todo in plan.todos[:last]):
+            return plan
+        return plan.with_todo(last, status=TodoStatus.DONE)
 
     def _taken_back(self, plan: Plan) -> Plan:
         """Open the last todo of a plan whose result came back from its landing.
@@ -278,7 +313,8 @@ class TaskRun:
             loops=defaults.loops if caps.loops is None else caps.loops,
             wall_s=defaults.wall_s if caps.wall_s is None else caps.wall_s,
         )
-        return replace(task, budget=limits)
+        baseline = task.baseline or self._settings.gate.baseline
+        return replace(task, budget=limits, baseline=baseline)
 
     def _budget(self) -> Budget:
         caps = self._task.budget
@@ -309,22 +345,3 @@ class TaskRun:
             ref=work.ref if work.session.newest is not None else "",
             drafts=(draft,),
         )
-
-
-def _as_answered(task: Task, answers: tuple[Decision, ...]) -> Task:
-    """Return the task with what its answers change: raised caps, a verify command."""
-    for decision in answers:
-        raised = decision.raised
-        caps = task.budget
-        task = replace(
-            task,
-            budget=Limits(
-                tokens=caps.tokens if raised.tokens is None else raised.tokens,
-                usd=caps.usd if raised.usd is None else raised.usd,
-                loops=caps.loops if raised.loops is None else raised.loops,
-                wall_s=caps.wall_s if raised.wall_s is None else raised.wall_s,
-            ),
-        )
-        if decision.kind is DecisionKind.VERIFY and decision.reason == questions.NO_VERIFY:
-            task = replace(task, verify_cmd=decision.answer)
-    return task

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from threading import Lock
+from weakref import WeakValueDictionary
 
 from loopctl.storeports import VerdictCache
 from loopctl.verdict import Blame, Check, CheckResult
@@ -18,7 +19,8 @@ class Bases:
         self._cache = cache
         self._setup_cmd = setup_cmd
         self._guard = Lock()
-        self._locks: dict[tuple[str, str, str], Lock] = {}
+        # Each is gone when nobody holds or waits for it any more: every landing is another tree.
+        self._turns: WeakValueDictionary[tuple[str, str, str], _Turn] = WeakValueDictionary()
 
     def verdict(
         self, tree: str, check: Check, command: str, find: Callable[[], CheckResult]
@@ -27,7 +29,8 @@ class Bases:
 
         Two callers who ask the same at once wait for one answer.
         """
-        with self._lock(tree, check, command):
+        turn = self._turn(tree, check, command)
+        with turn.lock:
             known = self._cache.get(tree, check.value, self._named(command))
             if known is None:
                 known = find()
@@ -39,9 +42,16 @@ class Bases:
         if result.blame not in {Blame.ENVIRONMENT, Blame.FLAKY}:
             self._cache.put(tree, check.value, self._named(command), result)
 
-    def _lock(self, tree: str, check: Check, command: str) -> Lock:
+    def _turn(self, tree: str, check: Check, command: str) -> "_Turn":
         with self._guard:
-            return self._locks.setdefault((tree, check.value, command), Lock())
+            return self._turns.setdefault((tree, check.value, command), _Turn())
 
     def _named(self, command: str) -> str:
         return f"{command}\n# setup: {self._setup_cmd}" if self._setup_cmd else command
+
+
+class _Turn:
+    """Held by those who find out the same, one after the other."""
+
+    def __init__(self) -> None:
+        self.lock = Lock()

@@ -81,6 +81,37 @@ def replace_file(seen: Seen, content: bytes) -> bool:
     return True
 
 
+def create_file(path: Path, content: bytes) -> bool:
+    """Make a file with its folder; it is there as a whole, and lasts, or not at all.
+
+    Returns:
+        False when there is such a file by now; it was left alone then.
+
+    Raises:
+        OSError: It cannot be made; nothing was left but perhaps its folder.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    _sweep(path)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.loop-tmp")
+    fd = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+    try:
+        with os.fdopen(fd, "wb") as file:
+            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            file.write(content)
+            file.flush()
+            os.fsync(fd)
+            failpoints.reach("manifest.before_create")
+            path.hardlink_to(temporary)  # unlike a rename it never replaces what is there
+            failpoints.reach("manifest.after_create")
+    except FileExistsError:
+        return False
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            temporary.unlink()
+    _sync_folder(path.parent)
+    return True
+
+
 def _take_after(fd: int, status: os.stat_result) -> None:
     with contextlib.suppress(PermissionError):
         os.fchown(fd, status.st_uid, status.st_gid)

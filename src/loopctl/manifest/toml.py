@@ -5,10 +5,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
 
-from loopctl.domain import Manifest, TaskId, TaskStatus
+from loopctl.domain import Addition, Manifest, TaskId, TaskStatus
 from loopctl.errors import Fault, FaultsError, ManifestError
+from loopctl.manifest.extend import EMPTY, extended
 from loopctl.manifest.readers import Problem
-from loopctl.manifest.replace import Seen, replace_file, see
+from loopctl.manifest.replace import Seen, create_file, replace_file, see
 from loopctl.manifest.validate import InvalidError, validate
 from loopctl.manifest.writeback import WriteRefusedError, find_task, status_of, with_status
 from loopctl.tomlsource.read import MAX_BYTES, decode, parse, read_bytes
@@ -75,10 +76,7 @@ class TomlManifest:
             raise ManifestError(*exc.faults) from exc
         if parsed.manifest is not None:
             return parsed.manifest
-        try:
-            manifest = validate(parsed.document, self._known_workers)
-        except InvalidError as exc:
-            raise ManifestError(*self._faults(content, exc.args)) from exc
+        manifest = self._validated(content, parsed.document)
         self._parsed = replace(parsed, manifest=manifest)
         return manifest
 
@@ -108,6 +106,68 @@ class TomlManifest:
         except OSError as exc:
             self._refusal = f"{self._shown_as}: it cannot be written: {exc.strerror or exc}"
         return False
+
+    def preview(self, addition: Addition) -> Manifest:
+        """Return the manifest as it would be with an addition; nothing is written.
+
+        Raises:
+            ManifestError: All its faults; those of the file itself where it has some.
+        """
+        return self._grown(self._seen(), addition)[1]
+
+    def extend(self, addition: Addition) -> Manifest:
+        """Write an addition, all of it or nothing, and return the manifest that is there now.
+
+        What stood in the file stays byte for byte; a file that is missing is made.
+
+        Raises:
+            ManifestError: What keeps it from being written; nothing was.
+        """
+        try:
+            for _ in range(TRIES):
+                seen = self._seen()
+                content, manifest = self._grown(seen, addition)
+                if (
+                    create_file(self._path, content)
+                    if seen is None
+                    else replace_file(seen, content)
+                ):
+                    return manifest
+        except OSError as exc:
+            raise self._refused(f"it cannot be written: {exc.strerror or exc}") from exc
+        raise self._refused("it is being changed all the time")
+
+    def _seen(self) -> Seen | None:
+        """Return the file as it is; ``None`` where there is none."""
+        try:
+            return see(self._path, MAX_BYTES)
+        except FileNotFoundError:
+            return None
+        except OSError as exc:
+            raise self._refused(f"it cannot be read: {exc.strerror or exc}") from exc
+
+    def _grown(self, seen: Seen | None, addition: Addition) -> tuple[bytes, Manifest]:
+        content = EMPTY.encode() if seen is None else seen.content
+        try:
+            text = decode(content, self._shown_as)
+            document = parse(text, self._shown_as)
+            self._validated(content, document)
+            grown = extended(content.decode(), document, addition).encode()
+        except WriteRefusedError as exc:
+            raise self._refused(str(exc)) from exc
+        except FaultsError as exc:
+            raise ManifestError(*exc.faults) from exc
+        new = parse(decode(grown, self._shown_as), self._shown_as)
+        return grown, self._validated(grown, new)
+
+    def _validated(self, content: bytes, document: dict[str, Any]) -> Manifest:
+        try:
+            return validate(document, self._known_workers)
+        except InvalidError as exc:
+            raise ManifestError(*self._faults(content, exc.args)) from exc
+
+    def _refused(self, why: str) -> ManifestError:
+        return ManifestError(Fault(self._shown_as, 0, why))
 
     def _try_to_write(self, task: TaskId, status: TaskStatus) -> bool:
         seen: Seen = see(self._path, MAX_BYTES)

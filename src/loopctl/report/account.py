@@ -57,6 +57,7 @@ def account(summary: RunSummary, commands: Commands) -> tuple[Block, ...]:
         *_waiting(summary, commands),
         *_goal(summary),
         *_assumptions(summary),
+        *_proposals(summary),
         *_notices(summary),
         *_going_on(summary, commands),
     )
@@ -252,6 +253,26 @@ def _assumptions(summary: RunSummary) -> list[Block]:
         for assumption in task.assumptions
     )
     return [Heading("Taken for granted"), Bullets(items)] if items else []
+
+
+def _proposals(summary: RunSummary) -> list[Block]:
+    """What workers have proposed: what was added to the manifest, and what was not and why."""
+    blocks: list[Block] = []
+    for title, is_added in (("Proposed and added", True), ("Proposed and rejected", False)):
+        items = tuple(
+            Item(
+                (
+                    *([strong(one.added), plain(" ")] if one.added else []),
+                    plain(one.title),
+                    quiet(f" (by {one.task}, for: {one.serves})"),
+                    plain(f": {one.reason}" if one.reason else ""),
+                )
+            )
+            for one in summary.proposals
+            if bool(one.added) is is_added
+        )
+        blocks += [Heading(f"{title} ({len(items)})"), Bullets(items)] if items else []
+    return blocks
 
 
 def _notices(summary: RunSummary) -> list[Block]:

@@ -8,7 +8,16 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Final, assert_never
 
-from loopctl.domain import GOAL, Assumption, Decision, RunStatus, StopReason, TaskStatus, Usage
+from loopctl.domain import (
+    GOAL,
+    Assumption,
+    Decision,
+    DecisionKind,
+    RunStatus,
+    StopReason,
+    TaskStatus,
+    Usage,
+)
 from loopctl.events import (
     AnyEvent,
     AssumptionRecorded,
@@ -26,6 +35,7 @@ from loopctl.events import (
     Noticed,
     PlanCreated,
     PlanRevised,
+    ProposalJudged,
     RunEnded,
     RunResumed,
     RunStarted,
@@ -35,11 +45,19 @@ from loopctl.events import (
     StepStarted,
     TaskClaimed,
     TaskLanded,
+    TaskProposed,
     TaskStopped,
     TodoClosed,
     TodoReopened,
 )
-from loopctl.report.summary import Activity, CandidateSummary, Notice, RunSummary, TaskSummary
+from loopctl.report.summary import (
+    Activity,
+    CandidateSummary,
+    Notice,
+    ProposalSummary,
+    RunSummary,
+    TaskSummary,
+)
 from loopctl.verdict import CheckResult, Verdict
 
 _ASKING: Final = frozenset({TaskStatus.NEEDS_HUMAN, TaskStatus.BLOCKED})
@@ -83,9 +101,9 @@ def advance(summary: RunSummary, event: AnyEvent) -> RunSummary:
             if isinstance(event, StatusChanged) and event.task is not None:
                 summary = _asked_again(summary, {event.task: event.new})
             return _change(summary, event.task, lambda task: _task_event(task, event))
-        case MoneySpent() | ContextCompacted():
+        case MoneySpent() | ContextCompacted() | ProposalJudged():
             return _accounted(summary, event)
-        case SandboxOpened() | PlanCreated() | TodoReopened() | MessageRejected():
+        case SandboxOpened() | PlanCreated() | TodoReopened() | MessageRejected() | TaskProposed():
             return summary
         case CallFinished() | CallReplayed():
             return summary
@@ -93,7 +111,12 @@ def advance(summary: RunSummary, event: AnyEvent) -> RunSummary:
             assert_never(event)
 
 
-def _accounted(summary: RunSummary, event: MoneySpent | ContextCompacted) -> RunSummary:
+def _accounted(
+    summary: RunSummary, event: MoneySpent | ContextCompacted | ProposalJudged
+) -> RunSummary:
+    if isinstance(event, ProposalJudged):
+        one = ProposalSummary(event.task, event.title, event.serves, event.added, event.reason)
+        return replace(summary, proposals=(*summary.proposals, one))
     return _spent(summary, event) if isinstance(event, MoneySpent) else _compacted(summary, event)
 
 
@@ -138,7 +161,11 @@ def _run_event(
             )
         case GoalJudged():
             # What there is to ask about the goal is asked anew, after each time it was judged.
-            left = tuple(one for one in summary.decisions if one.task != GOAL)
+            left = tuple(
+                one
+                for one in summary.decisions
+                if one.task != GOAL or one.kind is DecisionKind.KICKOFF
+            )
             return replace(summary, goal_met=event.met, criteria=event.criteria, decisions=left)
         case Noticed():
             notice = Notice(event.text, event.level == "warning", event.task)

@@ -28,6 +28,7 @@ from loopctl.events import (
     Noticed,
     PlanCreated,
     PlanRevised,
+    ProposalJudged,
     RunEnded,
     RunResumed,
     RunStarted,
@@ -37,6 +38,7 @@ from loopctl.events import (
     StepStarted,
     TaskClaimed,
     TaskLanded,
+    TaskProposed,
     TaskStopped,
     TodoClosed,
     TodoReopened,
@@ -111,6 +113,8 @@ class Metrics:
                 | StatusChanged()
                 | SandboxOpened()
                 | MessageRejected()
+                | TaskProposed()
+                | ProposalJudged()
                 | AssumptionRecorded()
                 | CallFinished()
                 | GateFinished()

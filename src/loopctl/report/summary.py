@@ -30,6 +30,9 @@ MAIN: Final = "main"
 IN_LINE_SHARE: Final = 0.1
 """Of a run's summaries; where steps waited for more, the threshold is set badly."""
 
+IN_LINE_MARK: Final = "summaries of their past"
+"""By which the warning about it is known again in a run's document."""
+
 
 @dataclass(frozen=True, slots=True)
 class Notice:
@@ -124,6 +127,17 @@ class TaskSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class ProposalSummary:
+    """A task that a worker has proposed: the id that it was given, or why it was rejected."""
+
+    task: str | None
+    title: str
+    serves: str
+    added: str = ""
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class RunSummary:
     """How a run stands, over all invocations that drove it.
 
@@ -165,6 +179,7 @@ class RunSummary:
     landed_here: str | None = None
     own_usage: Usage = field(default_factory=Usage)
     invocations: int = 0
+    proposals: tuple[ProposalSummary, ...] = ()
     compactions: int = 0
     compactions_in_line: int = 0
     seq: int = 0
@@ -180,8 +195,8 @@ class RunSummary:
         if self.compactions_in_line <= IN_LINE_SHARE * self.compactions:
             return self.notices
         text = (
-            f"steps had to wait for {self.compactions_in_line} of {self.compactions} summaries of "
-            "their past: lower context.compaction_threshold_events, or raise context.window_tokens"
+            f"steps had to wait for {self.compactions_in_line} of {self.compactions} "
+            f"{IN_LINE_MARK}: lower context.compaction_threshold_events, or raise context.window_tokens"
         )
         return (*self.notices, Notice(text, is_warning=True))
 

@@ -1,13 +1,14 @@
 """Opens desks: the tools of one session, behind the tool proxy."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from loopctl.calls import Action, Ruling, ToolCall, ToolResult, ToolSpec, Waiting
 from loopctl.clock import Clock
 from loopctl.domain import Task
 from loopctl.ports import Emit, Sandbox
+from loopctl.sandbox.hooks.asking import Hooks
 from loopctl.sandbox.mcp.servers import Offered
 from loopctl.sandbox.policy import ServerTool
 from loopctl.sandbox.proxy import ToolProxy
@@ -41,6 +42,8 @@ class ToolDesks:
         policy_of: Makes what is asked about every call of a session.
         wall_s: What a task may take that says nothing of its own; no command takes longer.
         servers: Asked for the tools of servers; none of them has a work tool's name.
+        hooks: The user's programs that are asked about calls.
+        redact: Takes keys out of every result, before a worker reads it.
     """
 
     def __init__(
@@ -52,6 +55,8 @@ class ToolDesks:
         policy_of: PolicyOf,
         wall_s: float,
         servers: Serve | None = None,
+        hooks: Hooks | None = None,
+        redact: Callable[[str], str] | None = None,
     ) -> None:
         self._ledger = ledger
         self._clock = clock
@@ -59,6 +64,8 @@ class ToolDesks:
         self._policy_of = policy_of
         self._wall_s = wall_s
         self._servers = servers or (lambda _sandbox: {})
+        self._hooks = hooks
+        self._redact = redact or (lambda text: text)
 
     def open(self, session_id: str, task: Task, candidate: str, sandbox: Sandbox) -> "ToolDesk":
         """Return the desk of a session whose worker works in ``sandbox``.
@@ -84,14 +91,15 @@ class ToolDesks:
             clock=self._clock,
             emit=self._emit,
             policy=policy,
+            hooks=self._hooks.at(sandbox.workdir) if self._hooks is not None else None,
         )
-        return ToolDesk(tuple(specs), proxy, policy)
+        return ToolDesk(tuple(specs), proxy, policy, self._redact)
 
 
 def _known(name: str, offered: Offered) -> ServerTool:
     """Return what the policy is told of a tool that is called ``mcp__SERVER__TOOL``."""
     _, server, tool = name.split("__", 2)
-    return ServerTool(server, tool, offered.annotations)
+    return ServerTool(server, tool, offered.annotations, offered.question)
 
 
 class ToolDesk:
@@ -101,9 +109,17 @@ class ToolDesk:
         specs: Of all the tools that ``proxy`` has.
         proxy: Makes the calls.
         policy: The one that ``proxy`` asks.
+        redact: Takes keys out of results.
     """
 
-    def __init__(self, specs: tuple[ToolSpec, ...], proxy: ToolProxy, policy: Policy) -> None:
+    def __init__(
+        self,
+        specs: tuple[ToolSpec, ...],
+        proxy: ToolProxy,
+        policy: Policy,
+        redact: Callable[[str], str] = str,
+    ) -> None:
+        self._redact = redact
         self._specs = specs
         self._names = frozenset(spec.name for spec in specs)
         self._proxy = proxy
@@ -137,4 +153,7 @@ class ToolDesk:
             SandboxError: The sandbox is gone.
             CancelledError: The run was asked to stop.
         """
-        return self._proxy.call(call, approval)
+        came = self._proxy.call(call, approval)
+        if isinstance(came, ToolResult):
+            return replace(came, content=self._redact(came.content))
+        return came

@@ -6,7 +6,7 @@ import stat
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
-from loopctl.domain import Assumption, DecisionDraft, DecisionKind, Option
+from loopctl.domain import Assumption, DecisionDraft, DecisionKind, Option, Proposal
 from loopctl.sandbox.files import disk_errors, remove_tree, write_if_changed
 from loopctl.steps import (
     Assumed,
@@ -15,6 +15,7 @@ from loopctl.steps import (
     Message,
     MessageMalformed,
     PremiseInvalid,
+    Proposed,
     TodoDone,
 )
 
@@ -31,6 +32,10 @@ FORMS: Mapping[str, str] = {
     ),
     "premise_invalid": '{"type": "premise_invalid", "claim": "...", "evidence": "..."}',
     "assumption": '{"type": "assumption", "text": "...", "decision": "..."}',
+    "propose": (
+        '{"type": "propose", "title": "...", "prompt": "...", "verify_cmd": "...", '
+        '"serves": "a done-criterion of the goal", "deps": ["..."]}'
+    ),
     "todo_done": '{"type": "todo_done", "summary": "..."}',
 }
 """The accepted form of each message, shown to a worker that got it wrong."""
@@ -177,6 +182,16 @@ def _assumption(fields: _Fields) -> Message:
     return Assumed(Assumption(_text(fields, "text"), _text(fields, "decision", default="")))
 
 
+def _propose(fields: _Fields) -> Message:
+    _only(fields, "title", "prompt", "verify_cmd", "serves", "deps")
+    deps = fields.get("deps", [])
+    if not isinstance(deps, list) or not all(isinstance(dep, str) for dep in deps):
+        raise _WrongError("deps is a list of ids")
+    title, prompt = _text(fields, "title"), _text(fields, "prompt")
+    verify_cmd, serves = _text(fields, "verify_cmd"), _text(fields, "serves")
+    return Proposed(Proposal(title, prompt, verify_cmd, serves, tuple(deps)))
+
+
 def _todo_done(fields: _Fields) -> Message:
     _only(fields, "summary")
     return TodoDone(_text(fields, "summary", default=""))
@@ -187,6 +202,7 @@ _PARSERS: Mapping[str, Callable[[_Fields], Message]] = {
     "fork": _fork,
     "premise_invalid": _premise,
     "assumption": _assumption,
+    "propose": _propose,
     "todo_done": _todo_done,
 }
 

@@ -5,7 +5,7 @@ can bring a call under a pattern, and never out of one that names the tool. A to
 told anything of is asked about.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
 
@@ -35,11 +35,14 @@ class ServerTool:
         server: The name of the server in the settings.
         tool: The tool's own name there.
         annotations: What the server claims of it.
+        question: Returns why a person is asked about it first whatever the patterns say: it is not
+            what was pinned; empty where it is.
     """
 
     server: str
     tool: str
     annotations: Annotations = field(default_factory=Annotations)
+    question: Callable[[], str] = field(default=str, compare=False)
 
     @property
     def is_destructive(self) -> bool:
@@ -81,6 +84,8 @@ class ApprovalPolicy:
         shown = replace(known, tool=call.tool.removeprefix(f"mcp__{known.server}__"))
         if pattern := _first(self._deny, known, shown):
             return Ruling(Action.DENY, f"[policy] deny has {pattern}")
+        if why := known.question():
+            return Ruling(Action.APPROVE, why)
         if pattern := _first(self._approve, known, shown):
             return Ruling(Action.APPROVE, f"[policy] approve has {pattern}")
         return Ruling()

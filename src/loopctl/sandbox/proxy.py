@@ -1,6 +1,6 @@
 """The tool proxy: the one way out of the sandbox.
 
-It asks the policy, remembers in the ledger, and only then lets a tool run. What happened beyond
+It asks the policy and the user's hooks, remembers in the ledger, and only then lets a tool run. What happened beyond
 the sandbox happens at most once, whatever was killed, repeated or sent twice:
 
 intent → (where an intent is found: probe) → effect → done
@@ -36,7 +36,8 @@ from loopctl.errors import LedgerConflictError
 from loopctl.events import CallFinished, CallReplayed
 from loopctl.failpoints import reach
 from loopctl.ports import Emit
-from loopctl.toolports import Ledger, Policy, Tool
+from loopctl.sandbox.hooks.verdict import strictest
+from loopctl.toolports import CallHooks, Ledger, Policy, Tool
 
 
 def allow_all(call: ToolCall) -> Ruling:
@@ -71,6 +72,8 @@ class ToolProxy:
         session: Whose calls these are; another's are refused.
         tools: By name; there are no others.
         policy: Asked before the ledger is.
+        hooks: Asked after the policy about what it does not deny, whatever it says; they can make
+            its ruling stricter, and never milder. Told of every result that is not a replayed one.
     """
 
     def __init__(
@@ -82,6 +85,7 @@ class ToolProxy:
         clock: Clock,
         emit: Emit,
         policy: Policy = allow_all,
+        hooks: CallHooks | None = None,
     ) -> None:
         self._session = session
         self._tools = dict(tools)
@@ -89,6 +93,7 @@ class ToolProxy:
         self._clock = clock
         self._emit = emit
         self._policy = policy
+        self._hooks = hooks
         self._turns = _Turns()
 
     def call(self, call: ToolCall, approval: str | None = None) -> ToolResult | Waiting:
@@ -119,9 +124,23 @@ class ToolProxy:
             _ = call.arguments_hash
         except ValueError as exc:
             return ToolResult(f"the arguments of {call.tool} are {exc}", is_error=True)
-        ruling = self._policy(call)
+        ruling = self._ruled(call)
         if ruling.action is Action.DENY:
             return ToolResult(f"{call.tool} was denied: {ruling.reason}", is_error=True)
+        came = self._made(call, tool, ruling, approval)
+        if self._hooks is not None and isinstance(came, ToolResult) and not came.replayed:
+            self._hooks.after(call, came)
+        return came
+
+    def _ruled(self, call: ToolCall) -> Ruling:
+        ruling = self._policy(call)
+        if self._hooks is None or ruling.action is Action.DENY:
+            return ruling
+        return strictest(ruling, self._hooks.before(call))
+
+    def _made(
+        self, call: ToolCall, tool: Tool, ruling: Ruling, approval: str | None
+    ) -> ToolResult | Waiting:
         if ruling.action is Action.ALLOW and tool.effect is not Effect.OUTSIDE:
             came = tool.run(call.arguments, call.key)
             if isinstance(came, Outcome):

@@ -9,6 +9,7 @@ from loopctl.domain import Change, Sha, TreeFile
 from loopctl.errors import RepositoryError, SandboxError
 from loopctl.ports import Confinement
 from loopctl.records import Carried, Landed, Rescued
+from loopctl.redaction import Redactor
 from loopctl.sandbox import proctree
 from loopctl.sandbox.branch import IntegrationBranch
 from loopctl.sandbox.checkout import Checkout, inspect
@@ -57,6 +58,7 @@ class OwnedRepository:
         env: Mapping[str, str],
         cancel: threading.Event | None = None,
         confinement: Confinement | None = None,
+        redact: Redactor | None = None,
     ) -> None:
         path = env.get("PATH", "")
         self._env = env
@@ -81,6 +83,7 @@ class OwnedRepository:
             env=env,
             confinement=confinement or Unconfined(),
             cancel=cancel,
+            redact=redact or Redactor(env),
         )
 
     @property

@@ -10,13 +10,14 @@ import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from loopctl.domain import ExecResult, Sha
 from loopctl.errors import GitError, SandboxError
 from loopctl.ports import Confinement
 from loopctl.records import Rescued
+from loopctl.redaction import Redactor
 from loopctl.sandbox import process
 from loopctl.sandbox.environment import command_environment, write_home
 from loopctl.sandbox.exchange import OutboxExchange
@@ -44,6 +45,7 @@ class Surroundings:
         share: Folders of the checkout that are linked into worktrees.
         env: The caller's environment.
         cancel: Ends commands when set.
+        redact: Takes keys out of what commands say, before anybody reads it.
         before_close: Told the name of each sandbox that is about to be closed; must not raise.
     """
 
@@ -55,6 +57,7 @@ class Surroundings:
     env: Mapping[str, str]
     confinement: Confinement
     cancel: threading.Event | None
+    redact: Redactor
     before_close: list[Callable[[str], None]] = field(default_factory=list)
 
 
@@ -149,7 +152,7 @@ class Worktree:
             if not self._scratch.is_dir():
                 self._make_scratch()
         writable = (self._scratch, self._exchange.folder)
-        return process.run(
+        ended = process.run(
             self._around.confinement.wrap(argv, workdir=self.workdir, writable=writable),
             cwd=self.workdir,
             env=command_environment(
@@ -163,6 +166,7 @@ class Worktree:
             merge_stderr=True,
             cancel=self._around.cancel,
         )
+        return replace(ended, stdout=self._around.redact.data(ended.stdout))
 
     def exchange(self) -> OutboxExchange:
         """Return the folder pair through which the running step and the harness speak."""

@@ -40,6 +40,7 @@ from loopctl.events import (
     Noticed,
     PlanCreated,
     PlanRevised,
+    ProposalJudged,
     RunEnded,
     RunResumed,
     RunStarted,
@@ -49,6 +50,7 @@ from loopctl.events import (
     StepStarted,
     TaskClaimed,
     TaskLanded,
+    TaskProposed,
     TaskStopped,
     TodoClosed,
     TodoReopened,
@@ -84,6 +86,8 @@ def audited(event: AnyEvent) -> tuple[str, ...] | None:
             | SandboxOpened()
             | MessageRejected()
             | AssumptionRecorded()
+            | TaskProposed()
+            | ProposalJudged()
             | GateFinished()
             | CandidateEnded()
             | ContextCompacted()

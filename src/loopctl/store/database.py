@@ -11,11 +11,14 @@ from typing import Any, Final
 from loopctl import failpoints
 from loopctl.disk import describe
 from loopctl.errors import SchemaTooNewError, StoreError
+from loopctl.redaction import Redactor
 from loopctl.store.upgrades import UPGRADES
 
 FILE_NAME: Final = "loop.db"
-SCHEMA_VERSION: Final = 3
+SCHEMA_VERSION: Final = 4
 _BUSY_MS: Final = 5000
+_CACHE_KIB: Final = 512
+"""Steps are written, and seldom read again: a larger one would only fill up over a night."""
 _MACHINES: Final = ("SQLITE_FULL", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE_IOERR")
 """What SQLite says where the machine is at fault, and not the file."""
 
@@ -23,14 +26,19 @@ _MACHINES: Final = ("SQLITE_FULL", "SQLITE_READONLY", "SQLITE_CANTOPEN", "SQLITE
 class Database:
     """A connection that threads share; WAL, ``synchronous=FULL``, explicit transactions."""
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
+    def __init__(self, connection: sqlite3.Connection, redact: Redactor | None = None) -> None:
         self._connection = connection
+        self._redact = redact
         self._lock = threading.RLock()
 
     def close(self) -> None:
         """Close the connection; what was committed stays."""
         with self._lock:
             self._connection.close()
+
+    def without_keys(self, text: str) -> str:
+        """Return a text, or a JSON document, as it may be written: the keys taken out."""
+        return text if self._redact is None else self._redact.document(text)
 
     def rows(self, sql: str, args: Sequence[Any] = ()) -> list[sqlite3.Row]:
         """Return all rows of a query.
@@ -61,12 +69,15 @@ class Database:
                 raise
 
 
-def open_database(path: Path, *, is_checked: bool = False) -> Database:
+def open_database(
+    path: Path, *, is_checked: bool = False, redact: Redactor | None = None
+) -> Database:
     """Return the database at ``path``, made with mode 0600 where there is none.
 
     Args:
         path: Of the file.
         is_checked: All of it is looked at first, since what is damaged may be met too late.
+        redact: Takes keys out of the texts that the stores write.
 
     Raises:
         StoreError: It is damaged, locked, or cannot be written; or it is empty, though runs that it
@@ -90,7 +101,7 @@ def open_database(path: Path, *, is_checked: bool = False) -> Database:
         except BaseException:
             connection.close()
             raise
-    return Database(connection)
+    return Database(connection, redact)
 
 
 def _configure(connection: sqlite3.Connection) -> None:
@@ -101,6 +112,7 @@ def _configure(connection: sqlite3.Connection) -> None:
         "synchronous=FULL",
         "foreign_keys=ON",
         "trusted_schema=OFF",
+        f"cache_size=-{_CACHE_KIB}",
     ):
         connection.execute(f"PRAGMA {pragma}")
 

@@ -3,7 +3,7 @@
 import json
 import sqlite3
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 
 from loopctl.domain import Decision, DecisionDraft, DecisionKind, Limits
 from loopctl.errors import AnswerError
@@ -21,6 +21,14 @@ class SqliteDecisions:
 
         The same question raised again before it was answered, as after a crash, is one decision.
         """
+        clean = self._database.without_keys
+        draft = replace(
+            draft,
+            question=clean(draft.question),
+            best_guess=clean(draft.best_guess),
+            options=tuple(clean(option) for option in draft.options),
+            reason=clean(draft.reason),
+        )
         with self._database.write() as connection:
             same = connection.execute(
                 "SELECT * FROM decisions WHERE task = ? AND run_id = ? AND kind = ?"
@@ -71,7 +79,12 @@ class SqliteDecisions:
                 changed = connection.execute(
                     "UPDATE decisions SET answer = ?, answered_at = ?, raised = ?"
                     " WHERE id = ? AND answer IS NULL",
-                    (answer, answered_at, json.dumps(asdict(raised)), decision_id),
+                    (
+                        self._database.without_keys(answer),
+                        answered_at,
+                        json.dumps(asdict(raised)),
+                        decision_id,
+                    ),
                 ).rowcount
                 if not changed:
                     old = self._one(decision_id)

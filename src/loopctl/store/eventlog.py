@@ -11,6 +11,7 @@ from loopctl import failpoints
 from loopctl.clock import Clock, stamp
 from loopctl.disk import machine_errors
 from loopctl.events import AnyEvent, dump, parse
+from loopctl.redaction import Redactor
 
 FILE_NAME: Final = "events.jsonl"
 
@@ -21,7 +22,8 @@ class JsonLinesEventLog:
     Args:
         folder: Of the run; made with mode 0700 where it is missing.
         run_id: Put into every event.
-        listeners: Called with each event, in order, after it is written.
+        listeners: Called with each event, in order, after it is written; as it is written.
+        redact: Takes keys out of every event, so that no reader of events has to.
 
     Raises:
         MachineError: The file cannot be made.
@@ -33,12 +35,14 @@ class JsonLinesEventLog:
         run_id: str,
         clock: Clock,
         listeners: Sequence[Callable[[AnyEvent], None]] = (),
+        redact: Redactor | None = None,
     ) -> None:
         self._path = folder / FILE_NAME
         self._what = f"the events in {self._path} cannot be written"
         self._run_id = run_id
         self._clock = clock
         self._listeners = tuple(listeners)
+        self._redact = redact
         self._lock = threading.RLock()
         with machine_errors(self._what):
             make_private(folder)
@@ -59,6 +63,8 @@ class JsonLinesEventLog:
                     "run": self._run_id,
                 }
             )
+            if self._redact is not None:
+                written = _redacted(written, self._redact)
             failpoints.reach("events.before_append")
             with machine_errors(self._what):
                 _write_all(self._file, to_line(written))
@@ -75,6 +81,12 @@ class JsonLinesEventLog:
     def close(self) -> None:
         """Close the file."""
         os.close(self._file)
+
+
+def _redacted(event: AnyEvent, redact: Redactor) -> AnyEvent:
+    document = dump(event)
+    clean = redact.tree(document)
+    return event if clean == document else parse(json.dumps(clean))
 
 
 def make_private(folder: Path) -> None:

@@ -62,7 +62,9 @@ class SqliteLedger:
             LedgerConflictError: The call is another's, or has another result.
         """
         reach("ledger.before_done")
-        text = dump_result(result) if result is not None else None
+        text = None
+        if result is not None:
+            text = self._database.without_keys(dump_result(result))
         with self._database.write() as connection:
             row = self._own(connection, call)
             if row["state"] == "done":

@@ -26,7 +26,7 @@ class SqliteReplies:
         check_iteration(iteration)
         if number < 0:
             raise ValueError(f"reply {number} of a step is out of range")
-        blob = reply.encode("utf-8", "surrogatepass")
+        blob = self._database.without_keys(reply).encode("utf-8", "surrogatepass")
         reach("replies.before_keep")
         with self._database.write() as connection:
             if has_ended(connection, session_id, iteration):

@@ -11,6 +11,8 @@
 --   replies      one row a reply of a model within a step that is not at its end; written before any
 --                of its calls is made, gone with the step's checkpoint
 --   spendings    one row a model call: what it can cost, written before it; what it has cost, after
+--   pins         what was seen once and has to stay as it was: one row a tool of a server (scope
+--                mcp:NAME:HASH), one row a file of a hook (scope hooks:RUN)
 --   verdicts     a cache of what checks found on a tree; may be emptied at any time
 
 CREATE TABLE runs (
@@ -113,6 +115,13 @@ CREATE TABLE spendings (
     micro_usd         INTEGER NOT NULL CHECK (micro_usd >= 0)
 ) STRICT;
 CREATE INDEX spendings_by_task ON spendings (run_id, task);
+
+CREATE TABLE pins (
+    scope   TEXT NOT NULL,
+    name    TEXT NOT NULL,
+    content TEXT NOT NULL,
+    PRIMARY KEY (scope, name)
+) STRICT, WITHOUT ROWID;
 
 CREATE TABLE verdicts (
     tree       TEXT NOT NULL,

@@ -56,7 +56,7 @@ class SqliteSessions:
             ValueError: The iteration is not below ``plan.ITERATION_LIMIT``.
         """
         plan.check_iteration(iteration)
-        blob = plan.encode(checkpoint)
+        blob = plan.rewritten(plan.encode(checkpoint), self._database.without_keys)
         digest = hashlib.sha256(blob).hexdigest()
         with self._database.write() as connection:
             connection.execute(
@@ -89,7 +89,7 @@ class SqliteSessions:
             ValueError: The iteration is not below ``plan.ITERATION_LIMIT``.
         """
         plan.check_iteration(iteration)
-        blob = plan.encode_interrupt(interrupt)
+        blob = plan.rewritten(plan.encode_interrupt(interrupt), self._database.without_keys)
         with self._database.write() as connection:
             if has_ended(connection, session_id, iteration):
                 raise CheckpointConflictError(session_id, iteration)

@@ -65,5 +65,16 @@ UPGRADES: Final[tuple[tuple[int, tuple[str, ...]], ...]] = (
             "CREATE INDEX spendings_by_task ON spendings (run_id, task)",
         ),
     ),
+    (
+        4,
+        (
+            """CREATE TABLE pins (
+                scope   TEXT NOT NULL,
+                name    TEXT NOT NULL,
+                content TEXT NOT NULL,
+                PRIMARY KEY (scope, name)
+            ) STRICT, WITHOUT ROWID""",
+        ),
+    ),
 )
 """The version that each step leads to, and its statements, in order."""

@@ -38,5 +38,10 @@ class SqliteVerdicts:
             connection.execute(
                 "INSERT OR REPLACE INTO verdicts (tree, check_name, command, result)"
                 " VALUES (?, ?, ?, ?)",
-                (tree, check, command, _results().dump_json(result).decode()),
+                (
+                    tree,
+                    check,
+                    command,
+                    self._database.without_keys(_results().dump_json(result).decode()),
+                ),
             )

@@ -12,6 +12,7 @@ from loopctl.testing.doubles import (
     StillClock,
 )
 from loopctl.testing.money import MemoryPurse, MemoryReplies, ScriptedCompactor, ScriptedRecall
+from loopctl.testing.pins import MemoryPins
 from loopctl.testing.script import (
     ChatRequest,
     CutOff,
@@ -41,6 +42,7 @@ __all__ = [
     "HttpError",
     "MemoryBrain",
     "MemoryEventLog",
+    "MemoryPins",
     "MemoryPurse",
     "MemoryReplies",
     "MemoryRepository",

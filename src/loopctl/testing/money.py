@@ -5,11 +5,13 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from loopctl.contextports import Memory
-from loopctl.domain import Usage
+from loopctl.domain import Limits, Usage
 from loopctl.errors import CheckpointConflictError
 from loopctl.moneyports import Claim, Refused, Reserved
 from loopctl.past import Past
 from loopctl.store.caps import RunCaps, Spent, micro_usd, refusal
+
+_NO_CAPS = Limits()
 
 
 @dataclass
@@ -91,11 +93,13 @@ class ScriptedCompactor:
 
     change: Callable[[Past], Past] = lambda past: past
     tended: list[tuple[str, str, Past]] = field(default_factory=list)
+    caps: list[Limits] = field(default_factory=list)
     is_closed: bool = False
 
-    def tend(self, session_id: str, task: str, past: Past) -> Past:
+    def tend(self, session_id: str, task: str, past: Past, caps: Limits = _NO_CAPS) -> Past:
         """Return what ``change`` makes of the past."""
         self.tended.append((session_id, task, past))
+        self.caps.append(caps)
         return self.change(past)
 
     def close(self) -> None:

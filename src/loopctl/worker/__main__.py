@@ -6,8 +6,7 @@ What takes seconds to import is named here and loaded beside the greeting, befor
 import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
-from importlib import import_module
-from typing import Any, Final
+from typing import Any
 
 from loopctl.calls import ToolSpec
 from loopctl.contextports import Answered, Question, Unanswered
@@ -15,33 +14,38 @@ from loopctl.steps import StepEvent, StepRequest
 from loopctl.worker.door import Door, Till
 from loopctl.worker.serve import ClaimOf, Handlers, main
 
-_STEPS: Final = "loopctl.worker.work"
-_MODELS: Final = "loopctl.worker.model.open"
-
 
 def handlers(env: Mapping[str, str]) -> Handlers[Any]:
     """Return what this process can do; ``env`` is where the keys are."""
+    # Imported where they are used: the greeting must not wait for them.
 
     def load() -> None:
-        import_module(_STEPS)
-        import_module(_MODELS).load()
+        from loopctl.worker import work  # noqa: F401, PLC0415
+        from loopctl.worker.model import open as models  # noqa: PLC0415
+
+        models.load()
 
     def open_model(routes: str, till: Till, claim_of: ClaimOf, stop: threading.Event) -> Any:
-        return import_module(_MODELS).open_model(routes, till, claim_of, env=env, stop=stop)
+        from loopctl.worker.model import open as models  # noqa: PLC0415
+
+        return models.open_model(routes, till, claim_of, env=env, stop=stop)
 
     def run_step(
         request: StepRequest, specs: tuple[ToolSpec, ...], door: Door, model: Any
     ) -> Iterator[StepEvent]:
-        events: Iterator[StepEvent] = import_module(_STEPS).run_step(request, specs, door, model)
-        return events
+        from loopctl.worker import work  # noqa: PLC0415
+
+        return work.run_step(request, specs, door, model)
 
     def answer(question: Question, model: Any) -> Answered | Unanswered:
-        answered: Answered | Unanswered = import_module(_MODELS).ask(question, model)
-        return answered
+        from loopctl.worker.model import open as models  # noqa: PLC0415
+
+        return models.ask(question, model)
 
     def embed(texts: Sequence[str], model: Any) -> tuple[tuple[float, ...], ...] | None:
-        vectors: tuple[tuple[float, ...], ...] | None = import_module(_MODELS).embed(texts, model)
-        return vectors
+        from loopctl.worker.model import open as models  # noqa: PLC0415
+
+        return models.embed(texts, model)
 
     return Handlers(load, open_model, run_step, answer, embed)
 

@@ -9,7 +9,7 @@ import itertools
 import queue
 import sys
 import threading
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -117,7 +117,7 @@ class ModelProcess:
         start: Starts the process.
         routes: For ``worker/model``, JSON.
         cancel: Set when the user asks the run to stop.
-        secrets: The values of the keys: taken out of everything that the child says of its faults.
+        redact: Takes the keys out of everything that the child says of its faults.
     """
 
     def __init__(
@@ -127,13 +127,13 @@ class ModelProcess:
         *,
         clock: Clock,
         cancel: threading.Event,
-        secrets: Collection[str] = (),
+        redact: Callable[[str], str] | None = None,
     ) -> None:
         self.clock = clock
         self.cancel = cancel
         self._start = start
         self._routes = routes
-        self._secrets = sorted((text for text in secrets if text), key=len, reverse=True)
+        self._redact = redact or (lambda text: text)
         self._lock = threading.Lock()
         self._link: _Link | None = None
         self._is_closed = False
@@ -183,9 +183,7 @@ class ModelProcess:
             link.close()
 
     def _without_keys(self, text: str) -> str:
-        for secret in self._secrets:
-            text = text.replace(secret, "[key]")
-        return text
+        return self._redact(text)
 
     def _linked(self) -> "_Link":
         with self._lock:

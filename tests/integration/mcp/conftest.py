@@ -13,6 +13,7 @@ from loopctl.mcpsettings import McpServerSettings
 from loopctl.ports import Confinement, Sandbox
 from loopctl.sandbox.confine import Unconfined
 from loopctl.sandbox.mcp.servers import Servers
+from loopctl.testing import MemoryPins
 
 HERE = Path(__file__).parent
 RAW = (sys.executable, str(HERE / "raw.py"))
@@ -35,6 +36,7 @@ class Bench:
     env: dict[str, str]
     raw_command: tuple[str, ...] = RAW
     sdk_command: tuple[str, ...] = SDK
+    pins: MemoryPins = field(default_factory=MemoryPins)
     cancel: threading.Event = field(default_factory=threading.Event)
     closing: ExitStack = field(default_factory=ExitStack)
 
@@ -59,6 +61,7 @@ class Bench:
                 folder=self.root / "servers",
                 env=self.env,
                 confinement=confinement or Unconfined(),
+                pins=self.pins,
                 cancel=self.cancel,
             )
         )

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from loopctl.calls import Annotations, Effect, ToolResult
+from loopctl.fencing import fence
 
 if TYPE_CHECKING:
     from tests.integration.mcp.conftest import Bench
@@ -49,7 +50,8 @@ def check(bench: "Bench", name: str, **server: Any) -> None:
         f"mcp__{name}__{own}" for own in ("add", "fail", "large", "note", "picture")
     ]
     add, fail, large, note, picture = tools.values()
-    assert (add.spec.name, add.spec.description) == (f"mcp__{name}__add", "Return the sum.")
+    assert add.spec.name == f"mcp__{name}__add"
+    assert add.spec.description == fence("Return the sum.", "words of the server")
     assert set(add.spec.parameters["properties"]) == {"left", "right"}
     assert add.annotations == Annotations(read_only=True, destructive=False)
     assert note.annotations == Annotations(destructive=False, idempotent=True)
@@ -104,8 +106,11 @@ import sys
 from pathlib import Path
 import loopctl.assembly, loopctl.bootstrap
 from loopctl.sandbox.confine import Unconfined
+from loopctl.fencing import fence
 from loopctl.sandbox.mcp.servers import Servers
-with Servers({}, checkout=Path(), folder=Path("x"), env={}, confinement=Unconfined()) as servers:
+from loopctl.testing import MemoryPins
+around = {"folder": Path("x"), "env": {}, "confinement": Unconfined(), "pins": MemoryPins()}
+with Servers({}, checkout=Path(), **around) as servers:
     assert servers.tools(object()) == {}
 print(sorted({name.partition(".")[0] for name in sys.modules} & {"mcp", "anyio", "httpx2"}))
 """

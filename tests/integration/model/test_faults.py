@@ -158,6 +158,15 @@ def test_refused_connection_names_the_address_without_its_password(bench: Any) -
     assert len(bench.till.claims) == 3
 
 
+def test_address_where_nothing_listens_is_soon_given_up(bench: Any) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    bench.patience = Patience()
+    result = bench.ask(bench.attempt(url=f"http://127.0.0.1:{port}/v1"))
+    assert result.reason.endswith("start the server, or correct api_base")
+    assert bench.stop.waits == [1, 2]
+
+
 def test_unknown_host_is_told(bench: Any) -> None:
     result = bench.ask(bench.attempt(url="http://no-such-host.invalid/v1"))
     assert "the host of http://no-such-host.invalid/v1 is not found" in result.reason

@@ -68,7 +68,7 @@ def test_older_version_becomes_what_a_new_file_is(older: Path, tmp_path: Path) -
     open_database(older).close()
     open_database(tmp_path / "new.db").close()
     assert shape(older) == shape(tmp_path / "new.db")
-    for table in ("calls", "approvals", "checkpoints", "replies", "spendings"):
+    for table in ("calls", "approvals", "checkpoints", "replies", "spendings", "pins"):
         assert checks(older, table) == checks(tmp_path / "new.db", table)
 
 

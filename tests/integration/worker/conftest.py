@@ -15,6 +15,7 @@ from loopctl.domain import Goal, Sha, Task, TaskId, Usage
 from loopctl.errors import CheckpointConflictError
 from loopctl.moneyports import Cap, Claim, Refused, Reserved
 from loopctl.ports import Sandbox
+from loopctl.redaction import Redactor
 from loopctl.sandbox.service import ProcessService
 from loopctl.steps import StepEvent, StepRequest
 from loopctl.testing import MemorySandbox
@@ -108,7 +109,11 @@ class House:
 
     def __post_init__(self) -> None:
         self.process = ModelProcess(
-            self._start, self.routes, clock=SystemClock(), cancel=self.cancel, secrets=[KEY, ""]
+            self._start,
+            self.routes,
+            clock=SystemClock(),
+            cancel=self.cancel,
+            redact=Redactor({"A_KEY": KEY}),
         )
 
     def _start(self) -> ProcessService:

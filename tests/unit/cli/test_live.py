@@ -34,6 +34,11 @@ SAMPLES = [
     '{"type":"todo_reopened","task":"T1","candidate":"main","todo":"a"}',
     '{"type":"message_rejected","task":"T1","candidate":"main","error":"bad"}',
     '{"type":"assumption_recorded","task":"T1","candidate":"main","text":"x"}',
+    (
+        '{"type":"task_proposed","task":"T1","candidate":"main","title":"t","prompt":"p",'
+        '"verify_cmd":"false","serves":"1"}'
+    ),
+    '{"type":"proposal_judged","task":"T1","title":"t","serves":"1","reason":"met"}',
     '{"type":"call_finished","task":"T1","candidate":"a","iteration":1,"ordinal":0,"tool":"t","key":"k"}',
     '{"type":"call_replayed","task":"T1","candidate":"a","iteration":1,"ordinal":0,"tool":"t","key":"k","source":"probe"}',
     '{"type":"gate_finished","task":"T1","candidate":"main","head":"h","tree":"t","checks":[]}',

@@ -77,10 +77,11 @@ def test_a_typo_is_a_suggestion(word: str, known: str) -> None:
     assert suggestion(word, [known]) == f"; did you mean {known!r}?"
 
 
-@pytest.mark.parametrize("words", [["fix", "the", "login"], ["qqqq"], [""], ["T440", "nope"]])
-def test_no_message_advises_a_goal_that_would_be_refused(words: list[str]) -> None:
-    for ids_only in (False, True):
-        assert "goal" not in str(outcome(words, ids=IDS, ids_only=ids_only))
+@pytest.mark.parametrize(
+    ("words", "goal"), [(["-x"], "-x"), (["land"], "land"), (["fix", "it"], "'fix it'")]
+)
+def test_behind_dashes_the_way_to_a_goal_is_said(words: list[str], goal: str) -> None:
+    assert f"for a goal: loop --goal={goal})" in str(outcome(words, ids=IDS, ids_only=True))
 
 
 def test_behind_dashes_only_ids_stand() -> None:

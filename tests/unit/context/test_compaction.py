@@ -32,7 +32,7 @@ SESSION, TASK = "r1/T1/main", "T1"
 
 
 def short(question: Question) -> str:
-    steps = re.findall(r"## (Steps? .*)", question.prompt)
+    steps = re.findall(r"<<<DATA \w+ (Steps? .*)", question.prompt)
     return f"{steps[0]}..{steps[-1]}".ljust(SUMMARY_BYTES, ".")
 
 
@@ -126,7 +126,9 @@ def test_with_a_starved_producer_steps_6_and_11_wait_and_nothing_is_cut() -> Non
 def test_every_turn_is_summarised_exactly_once(producer: str) -> None:
     bench = Bench()
     bench.run((lambda: None) if producer == "starved" else bench.producer.run_all)
-    asked = [re.findall(r"## Step (\d+)", question.prompt) for question in bench.oracle.asked]
+    asked = [
+        re.findall(r"<<<DATA \w+ Step (\d+)", question.prompt) for question in bench.oracle.asked
+    ]
     numbers = [int(number) for one in asked for number in one]
     assert numbers == list(range(len(numbers)))
     assert numbers

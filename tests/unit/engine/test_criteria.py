@@ -3,6 +3,7 @@ from typing import Any
 import pytest
 
 from loopctl.domain import GOAL, REJECTED, Criterion, Decision, DecisionKind, Goal, Sha
+from loopctl.engine.anchor import Anchor
 from loopctl.engine.answers import Answer, check
 from loopctl.engine.criteria import Judged, judge_goal, said_yes
 from loopctl.errors import AnswerError
@@ -14,9 +15,9 @@ SAID = Goal("g", (Criterion(criterion="it is nice"),))
 
 
 def judged(bench: Any, goal: Goal, head: str = "c1", **answers: str) -> Judged:
-    asked = judge_goal(goal, Sha(head), bench.gate, bench.log.emit, {})
+    asked = judge_goal(Anchor(goal, bench.gate), Sha(head), bench.log.emit, {})
     known = {(draft.question, draft.reason): answers["said"] for draft in asked.drafts if answers}
-    return judge_goal(goal, Sha(head), bench.gate, bench.log.emit, known)
+    return judge_goal(Anchor(goal, bench.gate), Sha(head), bench.log.emit, known)
 
 
 def test_goal_without_criteria_asks_nothing(bench: Any) -> None:
@@ -65,8 +66,8 @@ def test_sentence_is_unknown_until_a_human_says(bench: Any) -> None:
 def test_answer_counts_for_the_commit_it_was_about_and_no_other(bench: Any) -> None:
     draft = judged(bench, SAID, head="c1").drafts[0]
     known = {(draft.question, draft.reason): "yes"}
-    assert judge_goal(SAID, Sha("c1"), bench.gate, bench.log.emit, known) == Judged()
-    assert judge_goal(SAID, Sha("c2"), bench.gate, bench.log.emit, known).drafts != ()
+    assert judge_goal(Anchor(SAID, bench.gate), Sha("c1"), bench.log.emit, known) == Judged()
+    assert judge_goal(Anchor(SAID, bench.gate), Sha("c2"), bench.log.emit, known).drafts != ()
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,7 @@ from loopctl.domain import (
     TaskStatus,
     Usage,
 )
+from loopctl.engine.anchor import Anchor
 from loopctl.engine.board import Board
 from loopctl.engine.driver import Driver
 from loopctl.engine.landing import Landing
@@ -117,9 +118,11 @@ class Rig:
 
     def run(self, worker: ScriptedWorker) -> RunEnded:
         """Drive a whole run of this manifest to its end."""
+        parts = self.parts(worker)
         run = Run(
             self.record,
-            *self.parts(worker),
+            *parts,
+            anchor=Anchor(parts[0].goal, self.bench.gate),
             runs=self.runs,
             decisions=self.decisions,
             cancel=self.cancel,

@@ -8,7 +8,7 @@ import pytest
 
 from loopctl.calls import ApprovalRequired, ToolCall
 from loopctl.contextports import Memory
-from loopctl.domain import APPROVED, Decision, DecisionKind, Mode, Option, Sha, Task
+from loopctl.domain import APPROVED, Decision, DecisionKind, Limits, Mode, Option, Sha, Task
 from loopctl.engine.issuing import PLANNING, RECALLED, todo_line
 from loopctl.engine.taskrun import Start
 from loopctl.errors import CancelledError
@@ -76,7 +76,6 @@ def test_candidate_is_named_in_its_requests(bench: Any, task: MakeTask) -> None:
 
 
 def test_caps_that_count_are_in_the_request(bench: Any, task: MakeTask) -> None:
-    from loopctl.domain import Limits
 
     bench.gate.passing = frozenset({"good"})
     hands = ScriptedWorker([ScriptedStep("good", DONE)])
@@ -198,6 +197,15 @@ def test_past_is_tended_once_before_each_iteration_and_what_comes_of_it_stays(
     assert [len(past.turns) for _, _, past in compactor.tended] == [0, 1, 2, 1]
     assert hands.requests[-1].past == Past((Summary(1, 2, "short"),), (Turn(3, "3"),))
     assert bench.sessions.saved[-1][2].past.summaries == (Summary(1, 2, "short"),)
+
+
+def test_what_summaries_cost_is_bounded_by_the_caps_of_the_task(bench: Any, task: MakeTask) -> None:
+    compactor = bench.more["compactor"] = ScriptedCompactor()
+    bench.gate.passing = frozenset({"good"})
+    caps = Limits(tokens=5000, usd=0.5)
+    bench.run(planner(PLAN, turn("1", "good", DONE)), task(worker="graph", budget=caps))
+    assert compactor.caps
+    assert {(one.tokens, one.usd) for one in compactor.caps} == {(5000, 0.5)}
 
 
 CALL = ToolCall("r1/T1/main", 1, 0, "pay", {})

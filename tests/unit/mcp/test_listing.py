@@ -69,8 +69,11 @@ def test_what_a_model_is_told_is_bounded_and_hides_nothing() -> None:
     tool = listed("read", f"{hidden}{'x' * 10_000}", properties={"a": {"description": hidden}})
     told = spec("mcp__s__read", tool)
     seen = "reads\\u{1b}[2K a\\u{202e} file\\u{200b}\\u{e0041}"
-    assert told.description.startswith(seen)
-    assert len(told.description) == MAX_DESCRIPTION
+    head, text, end = told.description.splitlines()
+    assert text.startswith(seen)
+    assert len(text) == MAX_DESCRIPTION
+    tag = end.removesuffix(" DATA>>>")
+    assert head == f"<<<DATA {tag} words of the server"
     assert told.parameters == {"type": "object", "properties": {"a": {"description": seen}}}
 
 

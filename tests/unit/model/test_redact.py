@@ -3,7 +3,7 @@ from urllib.parse import quote
 
 import pytest
 
-from loopctl.worker.model.redact import Redactor
+from loopctl.redaction import Redactor
 
 KEY = "sk-can/ary+12==34"
 

@@ -24,24 +24,20 @@ from loopctl.errors import UsageError
 
 if TYPE_CHECKING:
     from loopctl.bootstrap import Project
+    from loopctl.cli.driving import Work
     from loopctl.domain import RunOptions, Scope
-
-NO_GOALS = (
-    "this version makes no tasks of a goal in plain words; "
-    "write the tasks into the manifest instead (`loop init` writes an example)"
-)
 
 Words = Annotated[
     list[str] | None,
     typer.Argument(
-        metavar="TASK...",
-        help="Ids of tasks; none means the whole manifest.",
+        metavar="TASK... | GOAL",
+        help="Ids of tasks, or one goal in plain words; none means the whole manifest.",
         autocompletion=completion.task_ids,
         show_default=False,
     ),
 ]
 GoalText = Annotated[
-    str | None, typer.Option("--goal", metavar="TEXT", help="A goal in words.", hidden=True)
+    str | None, typer.Option("--goal", metavar="TEXT", help="A goal in plain words.")
 ]
 Areas = Annotated[
     list[str] | None,
@@ -118,11 +114,13 @@ def run(
     as_json: Json = False,
     directory: Directory = None,
 ) -> None:
-    """Drive the tasks of the manifest to their end (the default).
+    """Drive the tasks of the manifest, or a goal in plain words, to the end (the default).
 
-    Words are ids of tasks; none means the whole manifest. `loop run -- WORD...` reads ids only.
+    Words are ids of tasks; none means the whole manifest. One argument with white space in it is a
+    goal, of which a model makes tasks. `loop run -- WORD...` reads ids only; `--goal TEXT` takes
+    any text.
     """
-    from loopctl.domain import RunOptions
+    from loopctl.domain import RunOptions, Scope
 
     _check_worker(worker)
     caps = {"run_usd": max_usd, "task_tokens": max_tokens, "loops": max_loops, "wall_s": max_wall}
@@ -132,13 +130,17 @@ def run(
         **_given("sandbox", {"confine": "off" if no_sandbox else None}),
     }
     project = opened(ctx, directory, manifest, overrides)
+    asked = Asked(tuple(words or ()), goal, tuple(area or ()), with_deps)
+    scope = _scope(project, ctx, asked)
     options = RunOptions(
-        scope=_scope(project, ctx, Asked(tuple(words or ()), goal, tuple(area or ()), with_deps)),
+        scope=Scope() if isinstance(scope, Goal) else scope,
         verify_cmd=_checked_command(verify),
         attended=sys.stdin.isatty() if attended is None else attended,
         wip=wip,
         land=land,
     )
+    if isinstance(scope, Goal):
+        _check_goal(scope, asked, dry_run=dry_run)
     if dry_run:
         _show_prospects(project, options, as_json=as_json)
     elif bg and not background.is_inside():
@@ -148,7 +150,7 @@ def run(
     else:
         drive(
             project,
-            lambda listeners, person: project.run(options, listeners, person),
+            _work(project, options, scope.text if isinstance(scope, Goal) else None),
             as_json=as_json,
             attended=options.attended,
         )
@@ -162,6 +164,27 @@ class Asked:
     goal: str | None
     areas: tuple[str, ...]
     with_deps: bool
+
+
+def _work(project: "Project", options: "RunOptions", goal: str | None) -> "Work":
+    if goal is None:
+        return lambda listeners, person: project.run(options, listeners, person)
+    from loopctl.cli.aiming import aim_of
+
+    aim = aim_of(goal, attended=options.attended)
+    return lambda listeners, person: project.pursue(aim, options, listeners, person)
+
+
+def _check_goal(goal: Goal, asked: "Asked", *, dry_run: bool) -> None:
+    from loopctl.sources.kickoff import check_goal
+
+    check_goal(goal.text)
+    if asked.areas or asked.with_deps:
+        raise UsageError("a goal drives the whole manifest; leave --area and --with-deps out")
+    if dry_run:
+        raise UsageError(
+            "--dry-run asks no model, and only a model makes tasks of a goal; leave it out"
+        )
 
 
 def _given(section: str, values: Mapping[str, object]) -> dict[str, object]:
@@ -184,7 +207,7 @@ def _checked_command(verify: str | None) -> str | None:
     return verify
 
 
-def _scope(project: "Project", ctx: typer.Context, asked: Asked) -> "Scope":
+def _scope(project: "Project", ctx: typer.Context, asked: Asked) -> "Scope | Goal":
     from loopctl.domain import Scope
 
     has_ids = bool(asked.words or asked.areas)
@@ -198,7 +221,7 @@ def _scope(project: "Project", ctx: typer.Context, asked: Asked) -> "Scope":
         ids_only=ctx.meta[IDS_ONLY],
     )
     if isinstance(read, Goal):
-        raise UsageError(NO_GOALS)
+        return read
     known = {tag for task in tasks for tag in task.area}
     for area in asked.areas:
         if area not in known:

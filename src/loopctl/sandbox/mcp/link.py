@@ -1,6 +1,7 @@
 """One server in one place: connected when it is needed, and again after it was lost.
 
-What it listed first in a run is what its tools are; one that is something else later is refused.
+What was pinned is what its tools are; one that is something else is refused until a person has
+approved what it is now.
 """
 
 import threading
@@ -12,7 +13,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from loopctl.errors import EnvironmentFaultError, LoopctlError, SandboxError
-from loopctl.sandbox.mcp.listing import ListedTool, change, named
+from loopctl.sandbox.mcp.listing import ListedTool, named
+from loopctl.sandbox.mcp.pins import Pins
 from loopctl.sandbox.mcp.source import Source
 
 if TYPE_CHECKING:
@@ -23,21 +25,6 @@ if TYPE_CHECKING:
 MAX_STARTS: Final = 5
 """Of one server in one place; more would be a server that dies of every call."""
 _END_S: Final = 15.0
-
-
-class Pins:
-    """What one server listed first in a run, by the tools' names in this house."""
-
-    def __init__(self) -> None:
-        self._lock = threading.Lock()
-        self._first: Mapping[str, ListedTool] | None = None
-
-    def take(self, listed: Mapping[str, ListedTool]) -> Mapping[str, ListedTool]:
-        """Return the first listing, which is ``listed`` where there was none."""
-        with self._lock:
-            if self._first is None:
-                self._first = listed
-            return self._first
 
 
 class _Opened:
@@ -66,7 +53,7 @@ class Link:
     Args:
         source: The server.
         loop: Where its connections live.
-        pins: What it listed first, wherever that was.
+        pins: What its tools are held to, wherever it runs.
         worktree: Where its process runs; a folder of its own where ``None``.
     """
 
@@ -92,7 +79,7 @@ class Link:
         self._current()
 
     def tools(self) -> Mapping[str, ListedTool]:
-        """Return the tools as they were listed first in the run, connecting where needed.
+        """Return the tools as they are shown in the run, connecting where needed.
 
         Raises:
             EnvironmentFaultError: The server cannot be had; says which, why and what to do.
@@ -116,15 +103,31 @@ class Link:
             listed = self._listed(opened)
         except EnvironmentFaultError as fault:
             return f"{fault} The call was not sent."
-        first = self._pins.take(listed)[name]
-        if changed := change(first, listed.get(name)):
+        now = listed.get(name)
+        changed = self._pins.change(name, now)
+        if now is None or (changed and not self._pins.let(name, now, key)):
             return (
-                f"{name} is not what it was when the run first saw it: {changed}. It is not called "
-                "any more in this run; a person has to look at it"
+                f"{name} is not what it was when it was pinned: {changed}. It is not called as it "
+                "is now before a person has approved that"
             )
         connection = opened.connection
-        answer = self._loop.run(partial(connection.call, first.name, arguments, key))
+        answer = self._loop.run(partial(connection.call, now.name, arguments, key))
         return self._explained(answer, opened)
+
+    def question(self, name: str) -> str:
+        """Return why a person is asked about a tool first; empty where it is what was pinned.
+
+        Where nobody can tell, the call itself says why.
+
+        Raises:
+            SandboxError: The worktree is gone.
+            CancelledError: The run was asked to stop.
+        """
+        try:
+            now = self._listed(self._current()).get(name)
+        except EnvironmentFaultError:
+            return ""
+        return self._pins.question(name, now) if now is not None else ""
 
     def close(self) -> None:
         """End the connection and the server's process, if it is one; nothing is started again."""

@@ -1,10 +1,11 @@
 """What a server lists: the tools' names in this house, and what has changed since the first time.
 
-Descriptions and schemas are instructions to a model. What was shown once in a run is what counts:
-a tool that says something else later is not called any more.
+Descriptions and schemas are instructions to a model. What was pinned once is what counts: a tool
+that says something else later is not called before a person has approved what it says now.
 """
 
 import hashlib
+import json
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ from typing import Any, Final
 
 from loopctl.calls import Annotations, ToolSpec, canonical
 from loopctl.errors import EnvironmentFaultError
+from loopctl.fencing import fence
 from loopctl.sandbox.mcp.texts import one_line, printable, printable_schema
 
 MAX_TOOLS: Final = 256
@@ -21,6 +23,7 @@ MAX_DESCRIPTION: Final = 4096
 MAX_SCHEMA_BYTES: Final = 64 << 10
 MAX_NAME: Final = 64
 """Characters that providers of models allow a tool's name."""
+UNSEEN: Final = "A new tool that nobody has looked at yet; a call of it asks a person first."
 _MAX_OWN_NAME: Final = 256
 _SHOWN: Final = 80
 
@@ -78,12 +81,45 @@ def tool_name(server: str, tool: str) -> str:
     return f"{name[: MAX_NAME - 9]}_{mark}"
 
 
+def kept(tool: ListedTool) -> str:
+    """Return a tool as it is pinned: JSON of one form, so that equal texts are equal tools."""
+    claims = tool.annotations
+    return canonical(
+        {
+            "name": tool.name,
+            "description": tool.description,
+            "parameters": dict(tool.parameters),
+            "annotations": [claims.read_only, claims.destructive, claims.idempotent],
+        }
+    ).decode("utf-8", "surrogatepass")
+
+
+def taken_up(text: str) -> ListedTool | None:
+    """Return the tool that was pinned as ``text``; ``None`` where it is none."""
+    try:
+        raw = json.loads(text)
+        claims = Annotations(*map(bool, raw["annotations"]))
+        return ListedTool(raw["name"], raw["description"], raw["parameters"], claims)
+    except (ValueError, TypeError, KeyError):
+        return None
+
+
+def mark(tool: ListedTool) -> str:
+    """Return the hash of all that is kept of a tool, by which a person approves it."""
+    return hashlib.sha256(kept(tool).encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def unseen(tool: ListedTool) -> ListedTool:
+    """Return what is shown of a tool that is not pinned: nothing that its server says of it."""
+    return ListedTool(tool.name, UNSEEN, {"type": "object"}, Annotations())
+
+
 def spec(name: str, tool: ListedTool) -> ToolSpec:
-    """Return what a model is told of a tool: printable and bounded."""
+    """Return what a model is told of a tool: printable, bounded, its description fenced as data."""
     schema = printable_schema(dict(tool.parameters))
     return ToolSpec(
         name=name,
-        description=printable(tool.description, MAX_DESCRIPTION),
+        description=fence(printable(tool.description, MAX_DESCRIPTION), "words of the server"),
         parameters={**schema, "type": "object"},
     )
 
@@ -93,6 +129,7 @@ def change(first: ListedTool, now: ListedTool | None) -> str:
     if now is None:
         return "it is not listed any more"
     parts = {
+        "its name": (first.name, now.name),
         "its description": (first.description, now.description),
         "the schema of its arguments": (
             canonical(dict(first.parameters)),

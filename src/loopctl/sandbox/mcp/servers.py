@@ -6,8 +6,9 @@ Any other command has one process for the run, in an empty folder; a URL has one
 
 import shutil
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
+from functools import partial
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,22 +16,27 @@ from typing import TYPE_CHECKING, NamedTuple
 from loopctl.calls import Annotations, ToolSpec
 from loopctl.mcpsettings import McpServerSettings
 from loopctl.ports import Confinement, Sandbox
-from loopctl.sandbox.mcp.link import Link, Pins
+from loopctl.sandbox.mcp.link import Link
 from loopctl.sandbox.mcp.listing import spec
+from loopctl.sandbox.mcp.pins import Pins
 from loopctl.sandbox.mcp.source import Source, Surroundings
 from loopctl.sandbox.mcp.tool import ServerTool
-from loopctl.toolports import Tool
+from loopctl.toolports import PinStore, Tool
 
 if TYPE_CHECKING:
     from loopctl.sandbox.mcp.loop import LoopThread
 
 
 class Offered(NamedTuple):
-    """A tool that a server offers: for the model, for the proxy, for the policy."""
+    """A tool that a server offers: for the model, for the proxy, for the policy.
+
+    ``question`` returns why a person is asked about it first, empty where it is what was pinned.
+    """
 
     spec: ToolSpec
     tool: Tool
     annotations: Annotations
+    question: Callable[[], str] = str
 
 
 class Servers(AbstractContextManager["Servers"]):
@@ -42,6 +48,7 @@ class Servers(AbstractContextManager["Servers"]):
         folder: Made when it is needed and removed at the end; nothing else may be in it.
         env: The caller's environment; a server gets an allow-listed part, and what it names.
         confinement: What keeps the processes inside.
+        pins: What their tools were when they were seen first, in this run or an earlier one.
         cancel: Ends all waiting when set.
     """
 
@@ -53,11 +60,12 @@ class Servers(AbstractContextManager["Servers"]):
         folder: Path,
         env: Mapping[str, str],
         confinement: Confinement,
+        pins: PinStore,
         cancel: threading.Event | None = None,
     ) -> None:
         around = Surroundings(checkout, folder, env, confinement)
         self._sources = [Source(name, settings[name], around) for name in sorted(settings)]
-        self._pins = {source.name: Pins() for source in self._sources}
+        self._pins = {source.name: Pins(source.scope, pins) for source in self._sources}
         self._folder = folder
         self._cancel = cancel
         self._lock = threading.Lock()
@@ -68,7 +76,8 @@ class Servers(AbstractContextManager["Servers"]):
     def tools(self, sandbox: Sandbox) -> Mapping[str, Offered]:
         """Return the tools for a sandbox by name, always in the same order.
 
-        What the first sandbox of a run was offered is what all of them are.
+        What the first sandbox of a run was offered is what all of them are, but for what a person
+        has approved since.
 
         Raises:
             EnvironmentFaultError: A server cannot be had; says which, why and what to do.
@@ -80,7 +89,12 @@ class Servers(AbstractContextManager["Servers"]):
         for link in links:
             link.begin()
         return {
-            name: Offered(spec(name, tool), ServerTool(name, tool, link), tool.annotations)
+            name: Offered(
+                spec(name, tool),
+                ServerTool(name, tool, link),
+                tool.annotations,
+                partial(link.question, name),
+            )
             for link in links
             for name, tool in link.tools().items()
         }

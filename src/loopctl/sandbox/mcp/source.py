@@ -1,6 +1,7 @@
 """How a server is reached: what it is called, how it is started or addressed, what it may know."""
 
 import contextlib
+import hashlib
 import os
 import shlex
 from collections.abc import Mapping
@@ -9,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 
+from loopctl.calls import canonical
 from loopctl.domain import ExecResult
 from loopctl.errors import EnvironmentFaultError
 from loopctl.mcpsettings import McpServerSettings, is_loopback
@@ -56,6 +58,12 @@ class Source:
         variables = (*settings.env, *settings.headers_env.values())
         values = [(around.env[name], name) for name in variables if name in around.env]
         self.secrets = Secrets((name, value) for value, name in values)
+
+    @property
+    def scope(self) -> str:
+        """Under which its tools are pinned: another command or address is another server."""
+        where = canonical([*(self.settings.command or ()), self.settings.url or ""])
+        return f"mcp:{self.name}:{hashlib.sha256(where).hexdigest()[:16]}"
 
     def fault(self, reason: str, account: str = "") -> EnvironmentFaultError:
         """Return the error for a server that cannot be had.

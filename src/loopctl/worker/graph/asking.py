@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from langgraph.runtime import Runtime
 
+from loopctl.fencing import clean, one_line
 from loopctl.steps import BudgetRefused, OutputTail, UsageReported
 from loopctl.worker.graph import story
 from loopctl.worker.graph.ends import End, ended_by_limit
@@ -18,7 +19,6 @@ from loopctl.worker.graph.replies import (
     understood,
 )
 from loopctl.worker.graph.state import Call, State, Surroundings, tool_call
-from loopctl.worker.graph.text import clean, one_line
 from loopctl.worker.model.reply import NoMoney, Overflow, Reply, Unavailable
 
 FILTERED: Final = "content_filter"

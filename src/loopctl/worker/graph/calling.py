@@ -12,12 +12,12 @@ from langgraph.types import interrupt
 
 from loopctl.calls import Action, OutcomeUnknown, ToolResult, Waiting
 from loopctl.domain import DecisionKind
+from loopctl.fencing import clean, fence
 from loopctl.steps import PlanProposed, ToolCallFinished, ToolCallStarted
 from loopctl.worker.graph import control, story
 from loopctl.worker.graph.ends import End, ended_by_limit
 from loopctl.worker.graph.replies import arguments_of
 from loopctl.worker.graph.state import Call, State, Surroundings, tool_call
-from loopctl.worker.graph.text import clean, fence
 
 _Update = dict[str, Any]
 _Around = Runtime[Surroundings]

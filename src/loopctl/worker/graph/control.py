@@ -8,9 +8,17 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from loopctl.calls import ToolSpec
-from loopctl.domain import Assumption, DecisionDraft, DecisionKind, Option
-from loopctl.steps import Assumed, Deferred, ForkRaised, PremiseInvalid, StepEvent, TodoDone
-from loopctl.worker.graph.text import clean
+from loopctl.domain import Assumption, DecisionDraft, DecisionKind, Option, Proposal
+from loopctl.fencing import clean
+from loopctl.steps import (
+    Assumed,
+    Deferred,
+    ForkRaised,
+    PremiseInvalid,
+    Proposed,
+    StepEvent,
+    TodoDone,
+)
 
 PLAN: Final = "plan"
 """The tool whose call is the plan; not offered where no plan is made."""
@@ -128,6 +136,23 @@ SPECS: Final = (
         "Put on record something that you take for granted without proof, and go on working.",
         _object(text=_words("The assumption, complete in itself.")),
     ),
+    ToolSpec(
+        "propose",
+        "Propose a further task that the goal needs and the backlog lacks, and go on working. It "
+        "is taken only where it serves a done-criterion of the goal that is still open.",
+        _object(
+            ("deps",),
+            title=_words("What the task is, one line."),
+            prompt=_words("What is to be done, complete in itself."),
+            verify_cmd=_words("A command that fails now and exits 0 once the task is done."),
+            serves=_words("The done-criterion, word for word, or its number."),
+            deps={
+                "type": "array",
+                "items": _words("The id of a task that must be done before."),
+                "maxItems": 20,
+            },
+        ),
+    ),
 )
 """What a model is told of them, always in the same order."""
 
@@ -180,10 +205,22 @@ def _assume(given: _Arguments) -> Controlled:
     return Controlled("The assumption is on record.", Assumed(Assumption(clean(given["text"]))))
 
 
+def _propose(given: _Arguments) -> Controlled:
+    proposal = Proposal(
+        title=clean(given["title"]),
+        prompt=clean(given["prompt"]),
+        verify_cmd=clean(given["verify_cmd"]),
+        serves=clean(given["serves"]),
+        deps=tuple(clean(dep) for dep in given.get("deps", ())),
+    )
+    return Controlled("The proposal is on record.", Proposed(proposal))
+
+
 _PERFORMERS: Final[Mapping[str, Callable[[_Arguments], Controlled]]] = {
     "todo_done": _todo_done,
     "defer": _defer,
     "fork": _fork,
     "premise_invalid": _premise_invalid,
     "assume": _assume,
+    "propose": _propose,
 }

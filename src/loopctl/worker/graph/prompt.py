@@ -9,10 +9,10 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from loopctl.domain import Criterion
+from loopctl.fencing import clean, cut, fence, one_line
 from loopctl.past import Past
 from loopctl.steps import StepRequest
 from loopctl.worker.graph.rules import SYSTEM
-from loopctl.worker.graph.text import clean, cut, fence, one_line
 
 LEVELS: Final = 4
 """How often a request is shortened: by half of what is left each time, then by all of it."""

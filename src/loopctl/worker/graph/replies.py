@@ -5,9 +5,9 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from loopctl.fencing import clean, one_line
 from loopctl.worker.graph.schema import WrongArgumentsError, check_arguments, read_arguments
 from loopctl.worker.graph.state import Call, State, Surroundings
-from loopctl.worker.graph.text import clean, one_line
 from loopctl.worker.model.reply import AskedCall, Reply
 
 MAX_CALLS: Final = 64

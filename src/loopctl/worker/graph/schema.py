@@ -12,7 +12,7 @@ from referencing import Registry
 from referencing.exceptions import Unresolvable
 
 from loopctl.calls import canonical
-from loopctl.worker.graph.text import clean, one_line
+from loopctl.fencing import clean, one_line
 
 _SHOWN: Final = 300
 """Bytes of an error that a model is shown; it holds what the model wrote."""

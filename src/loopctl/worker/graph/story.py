@@ -4,10 +4,10 @@ import hashlib
 from typing import Final
 
 from loopctl.calls import canonical
+from loopctl.fencing import clean, cut, one_line
 from loopctl.past import TURN_BYTES
 from loopctl.steps import TurnTaken, WorkerProgress
 from loopctl.worker.graph.state import Call, State
-from loopctl.worker.graph.text import clean, cut, one_line
 
 _SAID_BYTES: Final = 1200
 _ARGUMENTS_BYTES: Final = 240

@@ -10,6 +10,7 @@ from loopctl.calls import ToolSpec
 from loopctl.clock import Clock
 from loopctl.domain import Usage
 from loopctl.moneyports import Refused
+from loopctl.redaction import Redactor
 from loopctl.worker.model.embed import Embedder, Vectors
 from loopctl.worker.model.failures import Failure, FailureKind
 from loopctl.worker.model.paid import Asked, Cashier, Paid
@@ -46,6 +47,7 @@ class LiteModel:
         self._routes = routes
         self._env = env
         self._cashier = cashier
+        self._redact = Redactor(env, routes.key_names)
         self._clock = clock
         self._stop = stop
         self._patience = patience
@@ -119,17 +121,20 @@ class LiteModel:
                 reasons.append(outcome.text)
             else:
                 self._manners[attempt, known.is_forced] = trying.manner
-                return _reply(outcome, attempt, spent)
+                return self._reply(outcome, attempt, spent)
         return Unavailable("; ".join(dict.fromkeys(reasons)))
+
+    def _reply(self, pieces: Pieces, attempt: Attempt, spent: Usage) -> Reply:
+        """Return the reply without keys: what is kept of it and what is done must be the same."""
+        calls = tuple(
+            replace(call, arguments=self._redact.document(call.arguments)) for call in pieces.calls
+        )
+        finish = pieces.finish or "stop"
+        return Reply(self._redact(pieces.text), calls, spent, attempt.model, finish)
 
     def _limit(self, attempt: Attempt) -> int:
         given = self._max_output_tokens
         return attempt.max_output_tokens if given is None else min(given, attempt.max_output_tokens)
-
-
-def _reply(pieces: Pieces, attempt: Attempt, spent: Usage) -> Reply:
-    finish = pieces.finish or "stop"
-    return Reply(pieces.text, tuple(pieces.calls), spent, attempt.model, finish)
 
 
 class _Trying:
@@ -183,4 +188,6 @@ class _Trying:
         if result.is_broken:
             self.manner = replace(self.manner, is_streamed=False)
         self._failed += 1
+        if result.is_refused and self._failed >= self._patience.refused_tries:
+            return False
         return self._waits.before_another(self._failed, result.retry_after_s)

@@ -11,8 +11,8 @@ from enum import StrEnum
 from http import HTTPStatus
 from typing import Final
 
+from loopctl.redaction import Redactor
 from loopctl.worker.model.lite import library
-from loopctl.worker.model.redact import Redactor
 from loopctl.worker.model.routes import Attempt
 
 
@@ -38,6 +38,7 @@ class Failure:
         is_billed: The provider may have done the work, and may ask money for it.
         retry_after_s: What the provider asks for; ``None`` where it says nothing.
         is_broken: The reply began and was not whole, or was no sense.
+        is_refused: Nothing listens there.
     """
 
     kind: FailureKind
@@ -45,6 +46,7 @@ class Failure:
     is_billed: bool = False
     retry_after_s: float | None = None
     is_broken: bool = False
+    is_refused: bool = False
 
 
 _OVERFLOW: Final = re.compile(
@@ -113,6 +115,7 @@ def _of_connection(error: Exception, attempt: Attempt, redact: Redactor) -> Fail
         return Failure(
             passing,
             f"{attempt.model}: nothing listens at {where}; start the server, or correct api_base",
+            is_refused=True,
         )
     if any(isinstance(link, httpx.ConnectError | httpx.ConnectTimeout) for link in chain):
         text = f"{attempt.model}: no connection to {where}; check the network and api_base"

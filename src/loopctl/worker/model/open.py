@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 
 from loopctl.clock import Clock, SystemClock
 from loopctl.contextports import Answered, Question, Unanswered
+from loopctl.redaction import Redactor
 from loopctl.worker.door import Till
 from loopctl.worker.model.answer import answer
 from loopctl.worker.model.complete import LiteModel
@@ -17,7 +18,6 @@ from loopctl.worker.model.embed import Vectors
 from loopctl.worker.model.lite import library
 from loopctl.worker.model.paid import Cashier, ClaimOf
 from loopctl.worker.model.patience import Patience, Stop
-from loopctl.worker.model.redact import Redactor
 from loopctl.worker.model.routes import routes_from_json
 
 

@@ -8,12 +8,12 @@ from loopctl.clock import Clock
 from loopctl.domain import Limits, Usage
 from loopctl.errors import CancelledError
 from loopctl.moneyports import Claim, Refused
+from loopctl.redaction import Redactor
 from loopctl.worker.door import Till
 from loopctl.worker.model.count import count_prompt, count_text
 from loopctl.worker.model.failures import Failure, failure_of
 from loopctl.worker.model.patience import Stop
 from loopctl.worker.model.prices import usd_of, usd_of_usage
-from loopctl.worker.model.redact import Redactor
 from loopctl.worker.model.reply import Message
 from loopctl.worker.model.routes import Attempt
 from loopctl.worker.model.wire import Manner, Pieces, access, send

@@ -25,6 +25,8 @@ class Patience:
 
     Attributes:
         tries: Requests to one model, the first one included.
+        refused_tries: Of these, where nothing listens at the model's address: a server that is
+            being started again is soon there, and any other is a matter of the settings.
         empty_tries: Replies in which there is nothing, before that is taken for the reply.
         total_s: After which no retry is waited for any more; a fallback is still asked once.
         request_s: How long a provider may be silent within one request.
@@ -33,6 +35,7 @@ class Patience:
     """
 
     tries: int = 8
+    refused_tries: int = 3
     empty_tries: int = 2
     total_s: float = 900.0
     request_s: float = 300.0

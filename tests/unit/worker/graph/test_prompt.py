@@ -2,10 +2,10 @@ from typing import Any
 
 from loopctl.contextports import Memory
 from loopctl.domain import Criterion, Goal, Option, Task, TaskId
+from loopctl.fencing import fence
 from loopctl.past import Past, Turn
 from loopctl.steps import StepRequest
 from loopctl.worker.graph.prompt import assemble
-from loopctl.worker.graph.text import fence
 
 
 def request(**changes: Any) -> StepRequest:

@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loopctl.worker.graph.text import clean, cut, fence, one_line
+from loopctl.fencing import clean, cut, fence, one_line
 
 
 @given(st.text(), st.integers(min_value=120, max_value=400))

@@ -1,4 +1,8 @@
-"""Texts on their way to a model and into the past: made sound, cut, fenced."""
+"""Texts on their way to a model and into the past: made sound, cut, and fenced as data.
+
+Whatever is no order - files, output, what servers and pages say, records of steps - goes into a
+prompt through :func:`fence`, and in no other way.
+"""
 
 import hashlib
 from typing import Final
@@ -37,9 +41,16 @@ def one_line(text: str, limit: int) -> str:
 def fence(text: str, source: str) -> str:
     """Return ``text`` between two marks that say that it is data, and where it is from.
 
-    The marks hold a digest of the text, so that no text can close its own fence; equal texts
-    have equal fences, so that a prompt stays the same from one request to the next.
+    The marks hold a digest of the text and never stand in it, so that no text can close its own
+    fence, however long somebody has searched for one; equal texts have equal fences, so that a
+    prompt stays the same from one request to the next.
     """
-    text = clean(text)
-    tag = hashlib.sha256(text.encode("utf-8")).hexdigest()[:_TAG_DIGITS]
-    return f"<<<DATA {tag} {one_line(clean(source), 200)}\n{text}\n{tag} DATA>>>"
+    text, head = clean(text), one_line(clean(source), 200)
+    tag = _digest(text)
+    while tag in text or tag in head:
+        tag = _digest(f"{tag}{text}")
+    return f"<<<DATA {tag} {head}\n{text}\n{tag} DATA>>>"
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()[:_TAG_DIGITS]

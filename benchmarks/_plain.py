@@ -1,0 +1,55 @@
+"""What a step costs without this project: the same calls in plain LangGraph, instant as well.
+
+One node asks, one makes the calls, as the library's own pages put an agent; messages add up in the
+state, and a saver in memory keeps each super-step.
+"""
+
+import operator
+import statistics
+import time
+from typing import Annotated, Any, TypedDict
+
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import END, START, StateGraph
+
+Chat = dict[str, Any]
+
+
+class _State(TypedDict):
+    messages: Annotated[list[Chat], operator.add]
+
+
+def median_s(past: list[Chat], replies: list[Chat], result: str, steps: int) -> float:
+    """Return the median of a step in seconds.
+
+    Args:
+        past: The messages with which each step begins.
+        replies: What the model says, in order; each ``tool_calls`` of it gets ``result``.
+        result: What a call says.
+        steps: How many are measured, after one that is not.
+    """
+    graph = StateGraph(_State)
+    left: list[Chat] = []
+
+    def ask(state: _State) -> Chat:
+        del state
+        return {"messages": [left.pop(0)]}
+
+    def call(state: _State) -> Chat:
+        calls = state["messages"][-1]["tool_calls"]
+        said = [{"role": "tool", "tool_call_id": one["id"], "content": result} for one in calls]
+        return {"messages": said}
+
+    graph.add_node("ask", ask)
+    graph.add_node("call", call)
+    graph.add_edge(START, "ask")
+    graph.add_edge("ask", "call")
+    graph.add_conditional_edges("call", lambda _: "ask" if left else END, ["ask", END])
+    compiled = graph.compile(InMemorySaver())
+    taken = []
+    for number in range(steps + 1):
+        left.extend(replies)
+        began = time.perf_counter()
+        compiled.invoke({"messages": past}, {"configurable": {"thread_id": str(number)}})
+        taken.append(time.perf_counter() - began)
+    return statistics.median(taken[1:])
