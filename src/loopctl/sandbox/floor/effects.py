@@ -18,10 +18,10 @@ KEYS: Final = "reads key material"
 _ALWAYS: Final = {
     PRIVILEGE: "sudo su doas pkexec runuser run0 sudoedit su-exec gosu setcap setpriv capsh "
     "usermod useradd userdel adduser deluser groupmod gpasswd passwd chpasswd visudo newuidmap "
-    "newgidmap dzdo sux super setfcap polkit-agent-helper-1",
+    "newgidmap dzdo",
     DISK: "fdisk sfdisk cfdisk gdisk sgdisk parted wipefs blkdiscard hdparm lvremove vgremove "
     "pvremove lvreduce mdadm cryptsetup zpool badblocks mkswap swapoff swapon tune2fs resize2fs "
-    "debugfs mke2fs losetup dmsetup nvme newfs diskutil format",
+    "debugfs mke2fs losetup dmsetup nvme newfs diskutil",
     MACHINE: "shutdown reboot halt poweroff init telinit mount umount insmod modprobe rmmod kexec "
     "iptables ip6tables nft ufw firewall-cmd grub-install update-grub efibootmgr pivot_root",
     SANDBOX: "bwrap bubblewrap unshare nsenter firejail chroot proot fakechroot reptyr "
@@ -72,7 +72,7 @@ _DATA: Final = (
     *("mysqladmin drop", "rails db:drop", "rake db:drop", "rails db:reset", "rake db:reset"),
     *("prisma migrate reset", "manage.py flush", "manage.py reset_db", "artisan db:wipe"),
     *("artisan migrate:fresh", "redis-cli flushall", "redis-cli flushdb", "sequelize db:drop"),
-    *("knex migrate:rollback", "typeorm schema:drop", "supabase db reset", "influx delete"),
+    *("typeorm schema:drop", "supabase db reset", "influx delete"),
     *("influx bucket delete", "cockroach drop", "dropDatabase", "mix ecto.drop", "django-admin flush"),
 )
 _KEYS: Final = (
@@ -81,7 +81,7 @@ _KEYS: Final = (
     *("security find-generic-password", "security find-internet-password", "aws configure export-credentials"),
     *("git credential fill", "git-credential fill", "keyring get", "secret-tool lookup"),
     *("az account get-access-token", "gcloud auth print-identity-token", "getent shadow"),
-    *("kubectl get secret", "kubectl get secrets", "heroku auth:token", "npm config get"),
+    *("kubectl get secret", "kubectl get secrets", "heroku auth:token"),
 )
 _MACHINE: Final = (
     *("systemctl stop", "systemctl disable", "systemctl mask", "systemctl poweroff", "systemctl start"),
@@ -89,7 +89,7 @@ _MACHINE: Final = (
     *("sysctl -w", "launchctl unload", "launchctl bootout", "crontab -r", "crontab -", "ip link"),
 )
 _SANDBOX: Final = (
-    *("loop answer", "loop land", "loop clean", "loop resume", "loop run", "loop pause", "loop init"),
+    *("loop answer", "loop land", "loop clean", "loop resume", "loop run"),
     *("strace -p", "strace --attach", "ltrace -p", "gdb -p", "gdb --pid", "gdb attach", "lldb -p"),
     *("loop --no-sandbox", "hash -p", "enable -f", "docker --privileged", "podman --privileged"),
 )

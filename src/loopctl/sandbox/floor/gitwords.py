@@ -18,8 +18,8 @@ _REFUSED: Final = {
 _WITH: Final[tuple[tuple[str, re.Pattern[str]], ...]] = (
     ("reflog", re.compile(r"expire|delete")),
     ("update-ref", re.compile(r"-d|--delete|--stdin|-z")),
-    ("gc", re.compile(r"--prune=.*|--aggressive")),
-    ("branch", re.compile(r"-[a-zA-Z]*D[a-zA-Z]*|--delete")),
+    ("gc", re.compile(r"--prune=.*")),
+    ("branch", re.compile(r"-[a-zA-Z]*D[a-zA-Z]*")),
     ("stash", re.compile(r"clear")),
     ("symbolic-ref", re.compile(r"-d|--delete")),
     ("lfs", re.compile(r"push|migrate")),
@@ -119,8 +119,8 @@ class GitCall:
         for command, pattern in _WITH:
             if command == self.command and any(pattern.fullmatch(word) for word in self.rest):
                 return HISTORY
-        words = [word for word in self.rest if not word.startswith("-")]
-        if self.command == "branch" and {"-d", "-f", "--force"} <= {*self.rest, "-d"}:
-            is_removed = "-d" in self.rest and bool({"-f", "--force"} & {*self.rest})
-            return HISTORY if is_removed and words else ""
+        is_forced = bool({"-f", "--force"} & {*self.rest})
+        is_removal = bool({"-d", "--delete"} & {*self.rest})
+        if self.command == "branch" and is_forced and is_removal:
+            return HISTORY
         return ""
