@@ -20,7 +20,7 @@ from loopctl.sandbox.floor.runners import LANGUAGE, SHELL, Runs, runs
 LETTERS: Final = 200_000
 """A longer command is not read."""
 
-_COMMANDS: Final = 5_000
+_WORDS: Final = 20_000
 _VALUES: Final = 24
 _ASSIGNMENT: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:\[[^\]]*\])?(\+?)=(.*)", re.DOTALL)
 _RESERVED: Final = frozenset(
@@ -88,6 +88,7 @@ def judge(command: str, roots: Sequence[str] = ()) -> Finding:
         if walk.values:
             # What a function does may rest on what is set after it.
             walk.commands.clear()
+            walk.count = 0
             walk.text(command, 0)
     except RefusedError as refused:
         return Finding(str(refused), tuple(walk.commands))
@@ -144,9 +145,6 @@ class _Walk:
 
     def simple(self, item: Simple, feed: Feed, depth: int) -> Feed:
         """Judge one simple command; return what it writes."""
-        self.count += 1
-        if self.count > _COMMANDS:
-            raise OverflowError
         ways = expand.combinations([*item.words, *item.targets, *item.sources], self.values)
         if ways is None:
             raise OverflowError
@@ -213,6 +211,9 @@ class _Walk:
         """Judge a command whose words are known; return what it writes."""
         if depth > DEPTH:
             raise UnreadableError("it is nested too deep")
+        self.count += 1 + len(words)
+        if self.count > _WORDS:
+            raise OverflowError
         words = list(words)
         while words and (words[0] in _RESERVED or _ASSIGNMENT.fullmatch(words[0])):
             match = _ASSIGNMENT.fullmatch(words[0])

@@ -90,7 +90,10 @@ def is_secret(word: str, cwd: str) -> bool:
     """Return whether a path may name key material, or a folder of it."""
     if not word or any(letter in word for letter in "\n "):
         return False
-    parts = resolved(word, cwd).split("/")
+    path = resolved(word, cwd)
+    if not path.startswith(("/", "~")):
+        return False
+    parts = path.split("/")
     return any(_fits(parts, secret) for secret in _SECRET_PARTS)
 
 
