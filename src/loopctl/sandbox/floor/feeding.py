@@ -23,6 +23,7 @@ class Feed:
 
 
 EMPTY: Final = Feed("")
+UNKNOWN: Final = Feed()
 _LISTS: Final = frozenset({"find", "fd", "fdfind", "ls", "grep", "egrep", "rg", "ag"})
 _FILTERS: Final = frozenset({"sort", "uniq", "head", "tail", "grep", "egrep", "fgrep", "tac", "shuf"})
 
@@ -46,7 +47,7 @@ def output(words: Sequence[str], feed: Feed, where: Callable[[str], Place]) -> F
     if name in _LISTS:
         # Which of the words are paths and not patterns does not matter: none may lead out.
         return Feed(is_listing=not any(where(word) is not Place.INSIDE for word in plain))
-    return Feed()
+    return UNKNOWN
 
 
 def _printed(words: Sequence[str]) -> str:

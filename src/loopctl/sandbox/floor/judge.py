@@ -10,7 +10,7 @@ from typing import Final
 from loopctl.sandbox.floor import code, expand, marks
 from loopctl.sandbox.floor.effects import DATABASE, HISTORY, INFRASTRUCTURE, KEYS, SANDBOX
 from loopctl.sandbox.floor.effects import refused_name, refused_words
-from loopctl.sandbox.floor.feeding import EMPTY, Feed, output
+from loopctl.sandbox.floor.feeding import EMPTY, UNKNOWN, Feed, output
 from loopctl.sandbox.floor.gitwords import GitCall
 from loopctl.sandbox.floor.paths import Place, place, resolved
 from loopctl.sandbox.floor.reader import DEPTH, Bracket, Item, Reader, Simple, UnreadableError
@@ -24,8 +24,7 @@ _WORDS: Final = 20_000
 _VALUES: Final = 24
 _ASSIGNMENT: Final = re.compile(r"([A-Za-z_][A-Za-z0-9_]*)(?:\[[^\]]*\])?(\+?)=(.*)", re.DOTALL)
 _RESERVED: Final = frozenset(
-    {"if", "then", "elif", "else", "do", "while", "until", "!", "{", "}", "fi", "done", "esac", "["}
-    | {"[["}
+    {"if", "then", "elif", "else", "do", "while", "until", "!", "{", "}", "fi", "done", "esac"}
 )
 _DECLARES: Final = frozenset({"export", "declare", "local", "readonly", "typeset"})
 _READS: Final = frozenset({"read", "mapfile", "readarray", "getopts"})
@@ -104,7 +103,7 @@ def judge(command: str, roots: Sequence[str] = ()) -> Finding:
 @dataclass(slots=True)
 class _Level:
     cwd: str
-    last: Feed = EMPTY
+    last: Feed = UNKNOWN
 
 
 @dataclass(slots=True)
@@ -116,7 +115,7 @@ class _Walk:
     cwd: str = "."
     count: int = 0
 
-    def text(self, text: str, depth: int, feed: Feed = EMPTY) -> None:
+    def text(self, text: str, depth: int, feed: Feed = UNKNOWN) -> None:
         """Judge a text for a shell."""
         if depth > DEPTH:
             raise UnreadableError("it is nested too deep")
@@ -127,20 +126,20 @@ class _Walk:
     def items(self, items: Sequence[Item], depth: int, feed: Feed) -> None:
         """Judge commands in their order."""
         stack: list[_Level] = []
-        last = EMPTY
+        last = UNKNOWN
         outer = feed
         for item in items:
             if isinstance(item, Bracket):
                 if item.is_open:
                     stack.append(_Level(self.cwd, last))
-                    outer = Feed() if stack[:-1] or not item.is_substitution else outer
+                    outer = outer if item.is_substitution else UNKNOWN
                 elif stack:
                     level = stack.pop()
                     self.cwd = level.cwd
-                    last = level.last if item.is_substitution else Feed()
+                    last = level.last if item.is_substitution else UNKNOWN
                 continue
             given = Feed(item.given) if item.given is not None else None
-            now = given or (last if item.is_piped else Feed() if item.sources else outer)
+            now = given or (last if item.is_piped else UNKNOWN if item.sources else outer)
             last = self.simple(item, now, depth)
 
     def simple(self, item: Simple, feed: Feed, depth: int) -> Feed:
@@ -148,7 +147,7 @@ class _Walk:
         ways = expand.combinations([*item.words, *item.targets, *item.sources], self.values)
         if ways is None:
             raise OverflowError
-        written = Feed()
+        written = UNKNOWN
         for way in ways:
             words, targets = self._expanded(item, way)
             written = self.run(words, feed, depth)
@@ -221,7 +220,7 @@ class _Walk:
                 self._assign(match[1], match[3], {}, is_added=bool(match[2]))
             words = words[1:]
         if not words or not words[0]:
-            return Feed()
+            return UNKNOWN
         name, rest = _name(words[0]), words[1:]
         call = GitCall(rest) if name == "git" else None
         plain = [call.command, *call.rest] if call is not None else rest

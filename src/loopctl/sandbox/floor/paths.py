@@ -51,6 +51,7 @@ SECRET_TEXT: Final = re.compile(
 
 def resolved(word: str, cwd: str) -> str:
     """Return a path in its shortest form; relative to the worktree where it is not absolute."""
+    word = f"\\{word}" if word.startswith("~") else word
     word = word.replace(marks.HOME, "~", 1) if word.startswith(marks.HOME) else word
     word = "".join(marks.GLOBS.get(letter, letter) for letter in word)
     path = normpath(join(cwd, word) if not word.startswith(("/", "~")) else word)

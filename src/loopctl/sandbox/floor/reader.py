@@ -12,7 +12,10 @@ _BREAKS: Final = frozenset(";&|\n()")
 _HEREDOC: Final = re.compile(r"-?[ \t]*((?:'[^'\n]*'|\"[^\"\n]*\"|\\.|[^\s;&|<>()'\"\\])+)")
 _GLOBS: Final = {"*": marks.STAR, "?": marks.ONE, "[": marks.SET}
 _BRACES: Final = {"{": marks.OPEN, ",": marks.COMMA, "}": marks.CLOSE}
-_PREFIX: Final = frozenset({"then", "else", "do", "if", "while", "until", "elif", "!", "{", "time"})
+_PREFIX: Final = frozenset(
+    {"then", "else", "do", "if", "while", "until", "elif", "!", marks.OPEN, "time", "coproc"}
+)
+_RESERVED: Final = _PREFIX | {"case", "esac", "for", "select", "function", "fi", "done", "in"}
 
 
 class UnreadableError(Exception):
@@ -68,7 +71,8 @@ class Reader:
         self._takes: list[str] | None = None
         self._is_string = False
         self._heredocs: list[tuple[Simple, str, bool, bool]] = []
-        self._cases = 0
+        self._cases: list[int] = []
+        self._has_quotes = False
         self._open = 0
 
     def read(self) -> list[Item]:
@@ -93,14 +97,17 @@ class Reader:
         is_pipe = letter == "|" and self._peek() != "|"
         if letter == "|" and self._peek() in {"|", "&"}:
             self.at += 1
-        pattern = letter == ")" and self._cases > 0 and self._open == 0
+        self._end_word()
+        if letter == ")" and self._ends_pattern():
+            self._now = Simple()
+            return False
         self._end_command()
         if letter == "\n":
             self._take_heredocs()
         if letter == "(":
             self._open += 1
             self._items.append(Bracket(is_open=True))
-        elif letter == ")" and not pattern:
+        elif letter == ")":
             self._open -= 1
             if self._open < 0 and self._is_nested:
                 return True
@@ -109,6 +116,12 @@ class Reader:
             self._open = max(self._open, 0)
         self._now.is_piped = is_pipe
         return False
+
+    def _ends_pattern(self) -> bool:
+        """Return whether a bracket belongs to a pattern of ``case``, which is no command."""
+        if _first(self._now.words) == "case":
+            self._cases.append(self._open)
+        return self._cases[-1:] == [self._open]
 
     def _peek(self) -> str:
         return self._text[self.at : self.at + 1]
@@ -131,6 +144,7 @@ class Reader:
 
     def _piece(self, letter: str, *, is_quoted: bool = False) -> str:
         """Return what a letter, or the quotes that it opens, add to a word."""
+        self._has_quotes |= letter in "\\'\""
         if letter == "\\":
             return self._escaped(is_quoted=is_quoted)
         if letter == "`":
@@ -147,9 +161,9 @@ class Reader:
             return self._quoted()
         return _GLOBS.get(letter) or _BRACES.get(letter) or letter
 
-    def _inside(self, items: list[Item]) -> None:
+    def _inside(self, items: list[Item], *, is_substitution: bool = True) -> None:
         """Put the commands of a substitution before the one that it is part of."""
-        begin, end = (Bracket(is_open, is_substitution=True) for is_open in (True, False))
+        begin, end = (Bracket(is_open, is_substitution) for is_open in (True, False))
         self._items += [begin, *items, end]
 
     def _escaped(self, *, is_quoted: bool) -> str:
@@ -263,6 +277,9 @@ class Reader:
             self._word = None
         self._end_word()
         if self._peek() == "(":
+            reader = Reader(self._text, self._depth + 1, self.at + 1, is_nested=True)
+            items, self.at = reader.read(), reader.at
+            self._inside(items, is_substitution=letter == "<")
             self._word = marks.STREAM
             return
         following = self._text[self.at : self.at + 2]
@@ -327,15 +344,21 @@ class Reader:
         now, self._now = self._now, Simple()
         if not (now.words or now.targets or now.sources):
             return
-        first = next((word for word in now.words if word not in _PREFIX), "")
-        self._cases += {"case": 1, "esac": -1}.get(first, 0)
-        self._cases = max(self._cases, 0)
+        first = _first(now.words)
+        if first == "case":
+            self._cases.append(self._open)
+        elif first == "esac" and self._cases:
+            self._cases.pop()
         self._items.append(now)
 
     def _end_word(self) -> None:
         word, self._word = self._word, None
+        has_quotes, self._has_quotes = self._has_quotes, False
         if word is None:
             return
+        if has_quotes and word in _RESERVED:
+            # Quoted, it is the name of a program and no word of the shell's grammar.
+            word = f"./{word}"
         if self._takes is None:
             self._now.words.append(word)
         elif self._is_string:
@@ -343,6 +366,14 @@ class Reader:
         else:
             self._takes.append(word)
         self._takes, self._is_string = None, False
+
+
+def _first(words: list[str]) -> str:
+    """Return the first word behind those that only begin a part of the grammar."""
+    found = next((place for place, word in enumerate(words) if word not in _PREFIX), len(words))
+    if words[found : found + 1] == ["function"]:
+        return _first(words[found + 2 :])
+    return words[found] if found < len(words) else ""
 
 
 def _output(command: str) -> str:

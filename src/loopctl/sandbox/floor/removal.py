@@ -20,6 +20,9 @@ _OWN: Final = re.compile(r"(?:loop\.toml|\.local(?:/.*)?)")
 _SETUID: Final = re.compile(r"(?:[ugoa]*u[ugoa]*|[ug]+|a)?[+=][rwxXt]*s[rwxXst]*|0?[4-7][0-7]{3}")
 _ROOT: Final = re.compile(r"(?:root|0|\+0)(?:[:.].*)?")
 
+_WHOLE: Final = re.compile(r"~|/[^/]*|(?:\.\./)*\.\.")
+"""A link to this is a link to somebody's whole tree."""
+
 Where = Callable[[str], Place]
 
 
@@ -107,7 +110,7 @@ def _of_link(sources: Sequence[str], where: Where) -> str:
     """Refuse a link to a whole tree elsewhere: what is removed through it is that tree's."""
     for word in sources:
         path = resolved(word, ".")
-        if where(word) is Place.UNKNOWN or (where(word) is Place.OUTSIDE and path.count("/") < 2):
+        if where(word) is Place.UNKNOWN or _WHOLE.fullmatch(path):
             return SANDBOX
     return ""
 

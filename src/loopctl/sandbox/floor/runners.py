@@ -218,7 +218,7 @@ def _language(name: str, rest: Sequence[str]) -> Runs:
         at += 2 if len(word) == 2 and word[1] in takes else 1
     if code:
         return Runs(code=code)
-    if rest[:1] and rest[0] in {"--version", "-V", "-v", "-h", "--help"}:
+    if rest and rest[0] in {"--version", "-V", "-v", "-h", "--help", "--test"}:
         return Runs()
     found = _script(rest[at : at + 1])
     return Runs(code=found.texts, reads_input=found.reads_input)
@@ -249,6 +249,8 @@ def _xargs(rest: Sequence[str]) -> Runs:
         mark = "{}"
     if mark and words:
         return Runs(words=[[one.replace(mark, marks.COMPUTED) for one in words]])
+    if any(re.match(r"-a|--arg-file", one) for one in rest):
+        return Runs(words=[[*(words or ["echo"]), marks.COMPUTED]])
     return Runs(words=[words or ["echo"]], appends_input=True)
 
 
