@@ -3,9 +3,9 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from loopctl.sandbox.commandwords import UnreadableError, commands
 
 from loopctl.calls import Action, Annotations, ToolCall
-from loopctl.sandbox.commandwords import UnreadableError, commands
 from loopctl.sandbox.policy import ApprovalPolicy, ServerTool
 
 ALLOW, APPROVE, DENY = Action.ALLOW, Action.APPROVE, Action.DENY

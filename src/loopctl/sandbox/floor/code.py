@@ -4,6 +4,7 @@ import re
 from typing import Final
 
 from loopctl.sandbox.floor.paths import SECRET_TEXT
+from loopctl.sandbox.floor.quoting import unescaped
 
 _RUNS: Final = re.compile(
     r"\bos\s*\.\s*(?:system|popen|exec\w*|spawn\w*|posix_spawn\w*)|\bsubprocess\b|\bpty\b|\bgetoutput\b"
@@ -25,7 +26,7 @@ _LITERAL: Final = re.compile(
     r"'''(.*?)'''|\"\"\"(.*?)\"\"\"|'((?:[^'\\\n]|\\.)*)'|\"((?:[^\"\\\n]|\\.)*)\"|`((?:[^`\\]|\\.)*)`",
     re.DOTALL,
 )
-_JOINT: Final = re.compile(r"(['\"])\s*[+.]?\s*\1(?!\1)")
+_JOINT: Final = re.compile(r"\s*[+.\\]?\s*")
 _HOME: Final = re.compile(r"expanduser|Path\s*\.\s*home|homedir|Dir\.home|\bHOME\b|USERPROFILE")
 _BARE: Final = re.compile(r"\b(?:system|exec|qx|unlink|rmdir)\b[\s(]*[{(/|]([^)}/|]*)")
 SQL: Final = re.compile(
@@ -50,11 +51,17 @@ def secret(text: str) -> bool:
 
 def literals(text: str) -> list[str]:
     """Return the texts within a program, those that are added to one another as one."""
-    folded = _JOINT.sub("", text)
-    found = ["".join(match.groups(default="")) for match in _LITERAL.finditer(folded)]
-    return [one for one in found if one.strip()] + [
-        match[1] for match in _BARE.finditer(text) if match[1].strip()
-    ]
+    found: list[str] = []
+    end = -1
+    for match in _LITERAL.finditer(text):
+        value = unescaped("".join(match.groups(default="")))
+        if end >= 0 and _JOINT.fullmatch(text[end : match.start()]):
+            found[-1] += value
+        else:
+            found.append(value)
+        end = match.end()
+    found += [match[1] for match in _BARE.finditer(text)]
+    return [one for one in found if one.strip()]
 
 
 def runs_programs(text: str) -> bool:

@@ -47,7 +47,14 @@ _PUBLISH: Final = (
     *("lerna publish", "changeset publish", "anaconda upload", "pod trunk push", "mix hex.publish"),
     *("skopeo copy", "skopeo sync", "crane push", "crane copy", "oras push", "luarocks upload"),
     *("jsr publish", "deno publish", "wrangler publish", "dart pub publish", "flutter pub publish"),
-    *("lein deploy", "sbt publish", "stack upload", "cabal upload", "opam publish", "snapcraft upload"),
+    *(
+        "lein deploy",
+        "sbt publish",
+        "stack upload",
+        "cabal upload",
+        "opam publish",
+        "snapcraft upload",
+    ),
     *("setup.py upload", "setup.py register", "npm stage-publish", "conda upload", "rake release"),
 )
 _DESTROYS: Final = (
@@ -60,32 +67,87 @@ _DESTROYS: Final = (
     *("flyctl destroy", "fly destroy", "flyctl apps destroy", "fly apps destroy"),
     *("fly volumes destroy", "fly volumes delete", "heroku apps:destroy", "heroku pg:reset"),
     *("doctl delete", "vercel remove", "vercel rm", "netlify sites:delete", "firebase delete"),
-    *("gh repo delete", "gh release delete", "gh secret delete", "gh secret set", "glab repo delete"),
+    *(
+        "gh repo delete",
+        "gh release delete",
+        "gh secret delete",
+        "gh secret set",
+        "glab repo delete",
+    ),
     *("docker system prune", "docker volume rm", "docker volume prune", "podman system prune"),
     *("podman system reset", "podman volume rm", "docker swarm leave", "docker stack rm"),
     *("docker service rm", "nomad job stop", "consul kv delete", "vault delete", "vault kv delete"),
-    *("vault secrets disable", "etcdctl del", "zfs destroy", "gsutil rm", "gsutil rb", "mc rb", "mc rm"),
-    *("rclone delete", "rclone purge", "s3cmd del", "s3cmd rb", "az group delete", "ibmcloud delete"),
-    *("cf delete", "cf delete-org", "wrangler delete", "supabase projects delete", "linode-cli delete"),
+    *(
+        "vault secrets disable",
+        "etcdctl del",
+        "zfs destroy",
+        "gsutil rm",
+        "gsutil rb",
+        "mc rb",
+        "mc rm",
+    ),
+    *(
+        "rclone delete",
+        "rclone purge",
+        "s3cmd del",
+        "s3cmd rb",
+        "az group delete",
+        "ibmcloud delete",
+    ),
+    *(
+        "cf delete",
+        "cf delete-org",
+        "wrangler delete",
+        "supabase projects delete",
+        "linode-cli delete",
+    ),
 )
 _DATA: Final = (
     *("mysqladmin drop", "rails db:drop", "rake db:drop", "rails db:reset", "rake db:reset"),
     *("prisma migrate reset", "manage.py flush", "manage.py reset_db", "artisan db:wipe"),
     *("artisan migrate:fresh", "redis-cli flushall", "redis-cli flushdb", "sequelize db:drop"),
     *("typeorm schema:drop", "supabase db reset", "influx delete"),
-    *("influx bucket delete", "cockroach drop", "dropDatabase", "mix ecto.drop", "django-admin flush"),
+    *(
+        "influx bucket delete",
+        "cockroach drop",
+        "dropDatabase",
+        "mix ecto.drop",
+        "django-admin flush",
+    ),
 )
 _KEYS: Final = (
     *("gh auth token", "gcloud auth print-access-token", "gpg --export-secret-keys", "pass show"),
-    *("gpg --export-secret-key", "gpg --export-secret-subkeys", "op read", "op item", "security dump-keychain"),
-    *("security find-generic-password", "security find-internet-password", "aws configure export-credentials"),
+    *(
+        "gpg --export-secret-key",
+        "gpg --export-secret-subkeys",
+        "op read",
+        "op item",
+        "security dump-keychain",
+    ),
+    *(
+        "security find-generic-password",
+        "security find-internet-password",
+        "aws configure export-credentials",
+    ),
     *("git credential fill", "git-credential fill", "keyring get", "secret-tool lookup"),
     *("az account get-access-token", "gcloud auth print-identity-token", "getent shadow"),
     *("kubectl get secret", "kubectl get secrets", "heroku auth:token"),
 )
 _MACHINE: Final = (
-    *("systemctl stop", "systemctl disable", "systemctl mask", "systemctl poweroff", "systemctl start"),
-    *("systemctl reboot", "systemctl halt", "systemctl isolate", "systemctl kill", "systemctl enable"),
+    *(
+        "systemctl stop",
+        "systemctl disable",
+        "systemctl mask",
+        "systemctl poweroff",
+        "systemctl start",
+    ),
+    *(
+        "systemctl reboot",
+        "systemctl halt",
+        "systemctl isolate",
+        "systemctl kill",
+        "systemctl enable",
+    ),
     *("sysctl -w", "launchctl unload", "launchctl bootout", "crontab -r", "crontab -", "ip link"),
 )
 _SANDBOX: Final = (
@@ -93,7 +155,15 @@ _SANDBOX: Final = (
     *("strace -p", "strace --attach", "ltrace -p", "gdb -p", "gdb --pid", "gdb attach", "lldb -p"),
     *("loop --no-sandbox", "hash -p", "enable -f", "docker --privileged", "podman --privileged"),
 )
-_PUSH: Final = ("hg push", "svn commit", "svn ci", "jj git push", "sl push", "bzr push", "fossil push")
+_PUSH: Final = (
+    "hg push",
+    "svn commit",
+    "svn ci",
+    "jj git push",
+    "sl push",
+    "bzr push",
+    "fossil push",
+)
 _PARTS: Final[tuple[tuple[str, Sequence[str]], ...]] = (
     (PUBLISH, _PUBLISH),
     (INFRASTRUCTURE, _DESTROYS),

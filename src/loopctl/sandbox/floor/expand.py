@@ -8,9 +8,7 @@ from typing import Final
 from loopctl.sandbox.floor import marks
 
 FIELDS: Final = 256
-_REFERENCE: Final = re.compile(
-    f"([{marks.VARIABLE}{marks.QUOTED}])([^{marks.END}]*){marks.END}"
-)
+_REFERENCE: Final = re.compile(f"([{marks.VARIABLE}{marks.QUOTED}])([^{marks.END}]*){marks.END}")
 _BRACES: Final = re.compile(f"{marks.OPEN}([^{marks.OPEN}{marks.CLOSE}]*){marks.CLOSE}")
 _RANGE: Final = re.compile(r"(\w)\.\.(\w)")
 _KNOWN: Final = {"HOME": marks.HOME, "PWD": ".", "TMPDIR": "/tmp/of-this", "IFS": " \t\n"}  # noqa: S108

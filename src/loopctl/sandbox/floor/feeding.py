@@ -25,7 +25,9 @@ class Feed:
 EMPTY: Final = Feed("")
 UNKNOWN: Final = Feed()
 _LISTS: Final = frozenset({"find", "fd", "fdfind", "ls", "grep", "egrep", "rg", "ag"})
-_FILTERS: Final = frozenset({"sort", "uniq", "head", "tail", "grep", "egrep", "fgrep", "tac", "shuf"})
+_FILTERS: Final = frozenset(
+    {"sort", "uniq", "head", "tail", "grep", "egrep", "fgrep", "tac", "shuf"}
+)
 
 
 def output(words: Sequence[str], feed: Feed, where: Callable[[str], Place]) -> Feed:

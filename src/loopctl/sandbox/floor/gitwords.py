@@ -35,7 +35,11 @@ _RUNS_VALUE: Final = re.compile(
     r"\..*|uploadpack\..*|web\.browser)",
     re.IGNORECASE,
 )
-_EXECS: Final = {"rebase": ("-x", "--exec"), "difftool": ("-x", "--extcmd"), "clone": ("-u", "--upload-pack")}
+_EXECS: Final = {
+    "rebase": ("-x", "--exec"),
+    "difftool": ("-x", "--extcmd"),
+    "clone": ("-u", "--upload-pack"),
+}
 
 
 class GitCall:

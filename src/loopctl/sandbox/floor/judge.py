@@ -8,8 +8,15 @@ from posixpath import basename
 from typing import Final
 
 from loopctl.sandbox.floor import code, expand, marks
-from loopctl.sandbox.floor.effects import DATABASE, HISTORY, INFRASTRUCTURE, KEYS, SANDBOX
-from loopctl.sandbox.floor.effects import refused_name, refused_words
+from loopctl.sandbox.floor.effects import (
+    DATABASE,
+    HISTORY,
+    INFRASTRUCTURE,
+    KEYS,
+    SANDBOX,
+    refused_name,
+    refused_words,
+)
 from loopctl.sandbox.floor.feeding import EMPTY, UNKNOWN, Feed, output
 from loopctl.sandbox.floor.gitwords import GitCall
 from loopctl.sandbox.floor.paths import Place, place, resolved
@@ -47,7 +54,9 @@ _MOUNT: Final = re.compile(
     r"(?:-v|--volume=)?(?:~|/|/etc|/root|/home|/var/run/docker\.sock|/run/docker\.sock|/proc|/sys)(?::.*)?"
     r"|.*(?:source|src)=/(?:,.*|etc.*|root.*|home.*)?|--(?:pid|ipc|userns|net|network)=host|--cap-add.*"
 )
-_BOMB: Final = re.compile(r"([^\s(){}|&;]{1,40})\s{0,9}\(\)\s{0,9}\{[^}]{0,99}\1\s{0,9}\|\s{0,9}\1\s{0,9}&")
+_BOMB: Final = re.compile(
+    r"([^\s(){}|&;]{1,40})\s{0,9}\(\)\s{0,9}\{[^}]{0,99}\1\s{0,9}\|\s{0,9}\1\s{0,9}&"
+)
 _LOCAL: Final = re.compile(r"(?:https?://)?(?:localhost|127\.|\[::1\]|0\.0\.0\.0)")
 
 
@@ -249,6 +258,8 @@ class _Walk:
             why = SANDBOX if is_escape or "--push" in rest else ""
         if not why and name in {"loop", "loopctl"}:
             why = SANDBOX if "--no-sandbox" in rest else refused_words("loop", rest)
+        if not why and name in {"make", "gmake"} and any(marks.STREAM in word for word in rest):
+            why = "runs what is only known when it is run"
         if not why and name in {"curl", "http", "wget", "xh", "https"}:
             why = _deletes(rest)
         if not why and name in {"kill", "pkill", "killall"}:
@@ -257,7 +268,9 @@ class _Walk:
             sources = [basename(word) for word in rest if not word.startswith("-")][:-1]
             why = next((found for one in sources if (found := refused_name(one))), "")
         if not why and name in _SUBCOMMANDS:
-            command = call.command if call is not None else next((w for w in rest if w[:1] != "-"), "")
+            command = (
+                call.command if call is not None else next((w for w in rest if w[:1] != "-"), "")
+            )
             if marks.is_unknown(command) or marks.has_glob(command):
                 why = f"which command of {name} it is, is only known when it is run"
         if why:
@@ -326,7 +339,9 @@ class _Walk:
             raise RefusedError(f"{name} runs what is only known when it is run")
         if code.secret(text):
             raise RefusedError(f"{KEYS} ({name})")
-        if code.SQL.search(text) and re.search(r"connect|execute|client|query|mongo", text, re.I):
+        if code.SQL.search(text) and re.search(
+            r"connect|execute|client|query|mongo", text, re.IGNORECASE
+        ):
             raise RefusedError(f"{DATABASE} ({name})")
         is_awk = name.endswith("awk")
         if (why := code.hidden(text)) and not is_awk:
@@ -378,7 +393,7 @@ class _Walk:
 
 def _name(word: str) -> str:
     """Return the name of a program without its folder; refuse one that nobody can know."""
-    last = basename(word.rstrip("/"))
+    last = basename(word.rstrip("/")).removeprefix("=")
     if marks.is_unknown(last) or marks.STREAM in word:
         raise RefusedError("which program it runs is only known when it is run")
     is_listed = word[:1] not in {marks.GIVEN, marks.COMPUTED} and " " not in word
@@ -402,7 +417,11 @@ def _deletes(rest: Sequence[str]) -> str:
 def _kills(name: str, rest: Sequence[str]) -> str:
     if name == "kill":
         targets = [word for word in rest if not re.match(r"-[A-Za-z]", word)]
-        targets = targets[1:] if targets[:1] and re.fullmatch(r"-\d+", targets[0]) and len(targets) > 1 else targets
+        targets = (
+            targets[1:]
+            if targets[:1] and re.fullmatch(r"-\d+", targets[0]) and len(targets) > 1
+            else targets
+        )
         is_bad = any(word in {"-1", "1", "0"} for word in targets)
         return SANDBOX if is_bad else ""
     return SANDBOX if any("loop" in word for word in rest) else ""

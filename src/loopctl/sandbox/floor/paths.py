@@ -82,7 +82,7 @@ def _kind(path: str) -> Place:
         return Place.SCRATCH
     if path.startswith(("/", "~")) or path == ".." or path.startswith("../"):
         return Place.OUTSIDE
-    first = path.split("/")[0]
+    first = path.split("/", maxsplit=1)[0]
     is_git = first == ".git" or (first.startswith(".") and fnmatchcase(".git", first))
     return Place.REPOSITORY if is_git else Place.INSIDE
 

@@ -8,6 +8,9 @@ from loopctl.sandbox.floor import marks
 from loopctl.sandbox.floor.quoting import c_quoted, parameter
 
 DEPTH: Final = 24
+_OPEN: Final = 100
+_ARITHMETIC: Final = 4_000
+"""Letters of an arithmetic expression at most; a longer one is read as commands."""
 _BREAKS: Final = frozenset(";&|\n()")
 _HEREDOC: Final = re.compile(r"-?[ \t]*((?:'[^'\n]*'|\"[^\"\n]*\"|\\.|[^\s;&|<>()'\"\\])+)")
 _GLOBS: Final = {"*": marks.STAR, "?": marks.ONE, "[": marks.SET}
@@ -106,6 +109,8 @@ class Reader:
             self._take_heredocs()
         if letter == "(":
             self._open += 1
+            if self._open > _OPEN:
+                raise UnreadableError("it is nested too deep")
             self._items.append(Bracket(is_open=True))
         elif letter == ")":
             self._open -= 1
@@ -254,7 +259,8 @@ class Reader:
         if self._peek() != "(":
             return False
         depth, place = 2, self.at + 1
-        while place < len(self._text) and depth > 0:
+        last = min(len(self._text), place + _ARITHMETIC)
+        while place < last and depth > 0:
             depth += {"(": 1, ")": -1}.get(self._text[place], 0)
             place += 1
             if depth == 1 and self._text[place : place + 1] != ")":
@@ -267,8 +273,8 @@ class Reader:
             if not is_loop or "\n" in inside:
                 return False
         reader = Reader(inside.replace('"', "") + '"', self._depth + 1)
-        reader._quoted()  # noqa: SLF001 - another of this class
-        self._items += reader._items  # noqa: SLF001
+        reader._quoted()
+        self._items += reader._items
         self.at = place
         return True
 
@@ -334,9 +340,9 @@ class Reader:
 
     def _expanded(self, body: str) -> str:
         """Return the text of a here-document, in which substitutions run."""
-        reader = Reader(body.replace('"', "\\\"") + '"', self._depth + 1)
-        text = reader._quoted()  # noqa: SLF001 - another of this class
-        self._items += reader._items  # noqa: SLF001
+        reader = Reader(body.replace('"', '\\"') + '"', self._depth + 1)
+        text = reader._quoted()
+        self._items += reader._items
         return text
 
     def _end_command(self) -> None:

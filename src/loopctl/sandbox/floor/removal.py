@@ -11,11 +11,17 @@ from loopctl.sandbox.floor.paths import Place, is_disk, is_secret, place, resolv
 REMOVES: Final = "removes what is {}"
 OVERWRITES: Final = "writes to what is {}"
 
-_REMOVERS: Final = frozenset({"rm", "rmdir", "unlink", "shred", "srm", "truncate", "rimraf", "trash"})
+_REMOVERS: Final = frozenset(
+    {"rm", "rmdir", "unlink", "shred", "srm", "truncate", "rimraf", "trash"}
+)
 _MENTIONS: Final = frozenset({"echo", "printf", "ls", "stat", "test", "[", "[[", "which", "export"})
-_LISTS_DISKS: Final = frozenset({"ls", "stat", "file", "lsblk", "df", "echo", "printf", "test", "["})
+_LISTS_DISKS: Final = frozenset(
+    {"ls", "stat", "file", "lsblk", "df", "echo", "printf", "test", "["}
+)
 _TAKES_ALL: Final = frozenset({"tar", "zip", "cp", "rsync", "scp", "grep", "rg", "7z", "cpio"})
-_EDITS: Final = frozenset({"tee", "cp", "mv", "ln", "install", "rm", "truncate", "sed", "perl", "chmod"})
+_EDITS: Final = frozenset(
+    {"tee", "cp", "mv", "ln", "install", "rm", "truncate", "sed", "perl", "chmod"}
+)
 _OWN: Final = re.compile(r"(?:loop\.toml|\.local(?:/.*)?)")
 _SETUID: Final = re.compile(r"(?:[ugoa]*u[ugoa]*|[ug]+|a)?[+=][rwxXt]*s[rwxXst]*|0?[4-7][0-7]{3}")
 _ROOT: Final = re.compile(r"(?:root|0|\+0)(?:[:.].*)?")
@@ -94,13 +100,34 @@ def _of_removal(name: str, rest: Sequence[str], words: Sequence[str], where: Whe
         return next((why for word in words[-1:] if (why := _bad(where(word)))), "")
     elif name == "mv":
         sources = words[:-1]
-        return next((REMOVES.format(Place.OUTSIDE.value) for word in sources if where(word) in {Place.OUTSIDE, Place.REPOSITORY}), "")
+        return next(
+            (
+                REMOVES.format(Place.OUTSIDE.value)
+                for word in sources
+                if where(word) in {Place.OUTSIDE, Place.REPOSITORY}
+            ),
+            "",
+        )
     elif name in {"tee", "cp", "install"}:
         last = words if name == "tee" else words[-1:]
-        return next((OVERWRITES.format(Place.OUTSIDE.value) for word in last if where(word) is Place.OUTSIDE), "")
+        return next(
+            (
+                OVERWRITES.format(Place.OUTSIDE.value)
+                for word in last
+                if where(word) is Place.OUTSIDE
+            ),
+            "",
+        )
     elif name == "dd":
         targets = [word[3:] for word in rest if word.startswith("of=")]
-        return next((OVERWRITES.format(Place.OUTSIDE.value) for word in targets if where(word) in {Place.OUTSIDE, Place.UNKNOWN}), "")
+        return next(
+            (
+                OVERWRITES.format(Place.OUTSIDE.value)
+                for word in targets
+                if where(word) in {Place.OUTSIDE, Place.UNKNOWN}
+            ),
+            "",
+        )
     elif name == "ln" and len(words) > 1:
         return _of_link(words[:-1], where)
     return ""
@@ -143,7 +170,9 @@ def _of_rights(name: str, rest: Sequence[str], words: Sequence[str], where: Wher
 
 def _of_own(name: str, rest: Sequence[str], cwd: str) -> str:
     """Refuse to change loop's settings and its records of runs."""
-    if name not in _EDITS or (name in {"sed", "perl"} and not any(re.match(r"-\w*i", one) for one in rest)):
+    if name not in _EDITS or (
+        name in {"sed", "perl"} and not any(re.match(r"-\w*i", one) for one in rest)
+    ):
         return ""
     words = rest[-1:] if name in {"cp", "install", "ln"} else rest
     is_own = any(_OWN.fullmatch(resolved(word, cwd)) for word in words if word)

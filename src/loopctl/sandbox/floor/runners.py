@@ -94,7 +94,9 @@ _RUN_WORD: Final = {
     "conda": "run", "mamba": "run", "npm": "exec", "pnpm": "exec", "yarn": "exec", "bundle": "exec",
     "perf": "stat", "rustup": "run", "mise": "exec", "asdf": "exec", "coverage": "run",
 }  # fmt: skip
-_RUN_VALUES: Final = frozenset({"-n", "--name", "-p", "--python", "--with", "--group", "--extra", "-e"})
+_RUN_VALUES: Final = frozenset(
+    {"-n", "--name", "-p", "--python", "--with", "--group", "--extra", "-e"}
+)
 _XARGS_VALUES: Final = frozenset({"-n", "-I", "-P", "-L", "-s", "-d", "-E", "-a", "--max-args"})
 _ROOT_SHELL: Final = re.compile(r"(?:script|watch|su|flock)")
 _ESCAPES: Final = re.compile(r"(?:vim?|nvim|ex|view|ed|less|more|man|emacs|nano|gdb|ftp|mutt|rvim)")
@@ -117,12 +119,14 @@ _ACTION_WORD: Final = {
 }
 
 
-def without_options(words: Sequence[str], takes_value: frozenset[str]) -> list[str]:
-    """Return the words behind options and assignments."""
+def without_options(
+    words: Sequence[str], takes_value: frozenset[str] = frozenset(), *, is_text: bool = False
+) -> list[str]:
+    """Return the words behind options, and behind assignments where no shell's text follows."""
     rest = list(words)
-    while rest and (rest[0].startswith(("-", "+")) or _ASSIGNMENT.match(rest[0])):
+    while rest and (rest[0].startswith(("-", "+")) or (not is_text and _ASSIGNMENT.match(rest[0]))):
         if rest[0] == "--":
-            return without_assignments(rest[1:])
+            return rest[1:] if is_text else without_assignments(rest[1:])
         rest = rest[2 if rest[0] in takes_value else 1 :]
     return rest
 
@@ -163,7 +167,7 @@ def _shell(rest: Sequence[str]) -> Runs:
         word = rest[at]
         if word in {"-o", "+o", "-O", "+O", "--rcfile", "--init-file"}:
             at += 2
-        elif word == "-" or word == "--":
+        elif word in {"-", "--"}:
             at += 1
             break
         elif word.startswith("--command"):
@@ -255,7 +259,7 @@ def _xargs(rest: Sequence[str]) -> Runs:
 
 
 def _parallel(rest: Sequence[str]) -> Runs:
-    words = without_options(rest, frozenset({"-j", "-N", "-n", "-a", "-S", "--jobs"}))
+    words = without_options(rest, frozenset({"-j", "-N", "-n", "-a", "-S", "--jobs"}), is_text=True)
     split = next((i for i, one in enumerate(words) if one.startswith(":::")), len(words))
     command, given = words[:split], [one for one in words[split:] if not one.startswith(":::")]
     if not command:
@@ -289,9 +293,11 @@ def _ssh(rest: Sequence[str]) -> Runs:
     texts = [
         one.partition("=")[2] or one.partition(" ")[2]
         for one in rest
-        if re.match(r"(?:-o)?(?:proxycommand|localcommand|knownhostscommand)[= ]", one, re.I)
+        if re.match(
+            r"(?:-o)?(?:proxycommand|localcommand|knownhostscommand)[= ]", one, re.IGNORECASE
+        )
     ]
-    words = without_options(without_options(rest, takes)[1:], takes)
+    words = without_options(without_options(rest, takes)[1:], takes, is_text=True)
     return Runs(texts=[*texts, *([" ".join(words)] if words else [])])
 
 
@@ -300,7 +306,7 @@ def _joined(rest: Sequence[str]) -> Runs:
 
 
 def _watch(rest: Sequence[str]) -> Runs:
-    return _joined(without_options(rest, frozenset({"-n", "--interval", "-d"})))
+    return _joined(without_options(rest, frozenset({"-n", "--interval"}), is_text=True))
 
 
 def _script_command(rest: Sequence[str]) -> Runs:
@@ -319,7 +325,7 @@ def _flock(rest: Sequence[str]) -> Runs:
 
 
 def _trap(rest: Sequence[str]) -> Runs:
-    behind = without_options(rest, frozenset())
+    behind = without_options(rest, is_text=True)
     return Runs(texts=behind[:1] if len(behind) > 1 and behind[0] != "-" else [])
 
 
@@ -342,7 +348,9 @@ def _sed(rest: Sequence[str]) -> Runs:
     for one in rest:
         if match := re.search(r"(?:^|[;{}\n\d$/])\s*e\s+(\S.*)", one, re.DOTALL):
             found.append(match[1])
-        if match := re.match(r"(?:.*;)?\s*(?:\d+|\$|/.*/)?s(\W)(.*)\1(.*)\1[gpiImM\d]*e[gpiImM]*$", one, re.DOTALL):
+        if match := re.match(
+            r"(?:.*;)?\s*(?:\d+|\$|/.*/)?s(\W)(.*)\1(.*)\1[gpiImM\d]*e[gpiImM]*$", one, re.DOTALL
+        ):
             found += [match[3], marks.COMPUTED]
     return Runs(texts=found)
 
