@@ -27,7 +27,7 @@ DISGUISED = (
     "/lib64/ld-linux-x86-64.so.2 /usr/bin/sudo id", "ln -s /usr/bin/sudo s; ./s id", "cp /usr/bin/sudo s", "exec sudo id", "parallel sudo ::: id",
     "watch -n1 sudo id", "script -qc 'sudo id' /dev/null", "flock x sudo id", "flock x -c 'sudo id'", "strace -f sudo id", "ssh host 'sudo reboot'",
     "ssh -o ProxyCommand='sudo id' host", "sed '1e sudo id' f", "sed 's/a/sudo id/e' f", "awk 'BEGIN{system(\"sudo id\")}'",
-    "vim -c ':!sudo id' x", "tar cf x.tar . --checkpoint=1 --checkpoint-action=exec='sudo id'", "su\u200bdo id", "ｓｕｄｏ id", "s\x00udo id",
+    "vim -c ':!sudo id' x", "tar cf x.tar . --checkpoint=1 --checkpoint-action=exec='sudo id'", "su\u200bdo id", "\uff53\uff55\uff44\uff4f id", "s\x00udo id",
     "BASH_ENV='$(sudo id)' bash x", "PAGER='sudo id' man x", "read c <<< sudo; $c id", "printf -v c sudo; $c id", "declare -n r=x; $r",
     "x=ls; f() { $x id; }; x=sudo; f", "${!x} id", "$@ id", "sh -c '$0 id' sudo", "for c in true sudo; do $c id; done", "hash -p /usr/bin/sudo ls; ls",
     # Other languages.

@@ -97,24 +97,25 @@ class GitCall:
         if self.command in self._aliases and not self._aliases[self.command].startswith("!"):
             self.runs.append(" ".join(["git", self._aliases[self.command], *rest]))
         if self.command == "config":
-            values = [word for word in rest if not word.startswith("-")]
-            if values[:1] in (["set"], ["add"]):
-                values = values[1:]
-            if len(values) > 1:
-                self._setting(values[0], values[1])
+            key, *values = [*(word for word in rest if not word.startswith("-")), ""]
+            if key in {"set", "add"}:
+                key, *values = values
+            self._setting(key, values[0] if values else "")
         elif self.command == "bisect" and rest[:1] == ["run"]:
             self.runs.append(" ".join(rest[1:]))
         elif self.command == "submodule" and "foreach" in rest:
             words = rest[rest.index("foreach") + 1 :]
             self.runs.append(" ".join(word for word in words if word != "--recursive"))
         for option in _EXECS.get(self.command, ()):
-            for index, word in enumerate(rest):
-                if word == option and index + 1 < len(rest):
-                    self.runs.append(rest[index + 1])
-                elif word.startswith(f"{option}=") or (
-                    len(option) == 2 and word.startswith(option) and word != option
-                ):
-                    self.runs.append(word[len(option) :].removeprefix("="))
+            self._option_that_runs(option)
+
+    def _option_that_runs(self, option: str) -> None:
+        is_short = not option.startswith("--")
+        for index, word in enumerate(self.rest):
+            if word == option and index + 1 < len(self.rest):
+                self.runs.append(self.rest[index + 1])
+            elif word != option and word.startswith(option if is_short else f"{option}="):
+                self.runs.append(word[len(option) :].removeprefix("="))
 
     def refusal(self) -> str:
         """Return why the subcommand is refused; empty where it is not."""

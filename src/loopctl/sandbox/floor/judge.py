@@ -11,7 +11,6 @@ from loopctl.sandbox.floor import code, expand, marks
 from loopctl.sandbox.floor.effects import (
     DATABASE,
     HISTORY,
-    INFRASTRUCTURE,
     KEYS,
     SANDBOX,
     refused_name,
@@ -23,6 +22,7 @@ from loopctl.sandbox.floor.paths import Place, place, resolved
 from loopctl.sandbox.floor.reader import DEPTH, Bracket, Item, Reader, Simple, UnreadableError
 from loopctl.sandbox.floor.removal import REMOVES, file_refusal, removal_refusal, target_refusal
 from loopctl.sandbox.floor.runners import LANGUAGE, SHELL, Runs, runs
+from loopctl.sandbox.floor.special import special_refusal, unknown_command
 
 LETTERS: Final = 200_000
 """A longer command is not read."""
@@ -45,19 +45,9 @@ _CLIENTS: Final = frozenset(
     | {"clickhouse-client", "sqlplus", "cockroach", "bq", "snowsql", "influx", "duckdb", "mycli"}
     | {"pgcli", "usql", "wp", "rails", "heroku", "docker", "kubectl", "supabase", "prisma"}
 )
-_SUBCOMMANDS: Final = frozenset(
-    {"git", "npm", "docker", "kubectl", "cargo", "terraform", "aws", "gcloud", "gh", "helm", "loop"}
-    | {"pnpm", "yarn", "gem", "poetry", "uv", "az", "busybox", "toybox"}
-)
-_ROOTS: Final = re.compile(r"(?:-v|--volume|-v=|--volume=|--mount)")
-_MOUNT: Final = re.compile(
-    r"(?:-v|--volume=)?(?:~|/|/etc|/root|/home|/var/run/docker\.sock|/run/docker\.sock|/proc|/sys)(?::.*)?"
-    r"|.*(?:source|src)=/(?:,.*|etc.*|root.*|home.*)?|--(?:pid|ipc|userns|net|network)=host|--cap-add.*"
-)
 _BOMB: Final = re.compile(
     r"([^\s(){}|&;]{1,40})\s{0,9}\(\)\s{0,9}\{[^}]{0,99}\1\s{0,9}\|\s{0,9}\1\s{0,9}&"
 )
-_LOCAL: Final = re.compile(r"(?:https?://)?(?:localhost|127\.|\[::1\]|0\.0\.0\.0)")
 
 
 class RefusedError(Exception):
@@ -251,28 +241,10 @@ class _Walk:
     def _refuse(self, name: str, rest: Sequence[str], call: GitCall | None) -> None:
         why = refused_name(name) or refused_words(name, rest)
         why = why or file_refusal(name, rest, self.cwd, self.roots)
-        if not why and call is not None:
-            why = call.refusal() or self._git_elsewhere(call)
-        if not why and name in {"docker", "podman", "nerdctl"}:
-            is_escape = any(_MOUNT.fullmatch(marks.shown(word)) for word in rest[1:])
-            why = SANDBOX if is_escape or "--push" in rest else ""
-        if not why and name in {"loop", "loopctl"}:
-            why = SANDBOX if "--no-sandbox" in rest else refused_words("loop", rest)
-        if not why and name in {"make", "gmake"} and any(marks.STREAM in word for word in rest):
-            why = "runs what is only known when it is run"
-        if not why and name in {"curl", "http", "wget", "xh", "https"}:
-            why = _deletes(rest)
-        if not why and name in {"kill", "pkill", "killall"}:
-            why = _kills(name, rest)
-        if not why and name in {"ln", "cp", "install"}:
-            sources = [basename(word) for word in rest if not word.startswith("-")][:-1]
-            why = next((found for one in sources if (found := refused_name(one))), "")
-        if not why and name in _SUBCOMMANDS:
-            command = (
-                call.command if call is not None else next((w for w in rest if w[:1] != "-"), "")
-            )
-            if marks.is_unknown(command) or marks.has_glob(command):
-                why = f"which command of {name} it is, is only known when it is run"
+        if call is not None:
+            why = why or call.refusal() or self._git_elsewhere(call)
+        command = call.command if call is not None else None
+        why = why or special_refusal(name, rest) or unknown_command(name, rest, command)
         if why:
             raise RefusedError(f"{why} ({marks.shown(' '.join([name, *rest]))[:80]})")
 
@@ -286,23 +258,28 @@ class _Walk:
         """Keep what a command changes for those after it: the folder, and variables."""
         plain = [word for word in rest if not word.startswith("-") or word == "-"]
         if name in {"cd", "pushd", "chdir"}:
-            to = plain[0] if plain else marks.HOME
-            unknown = to == "-" or (to[:1] in {marks.GIVEN, marks.COMPUTED})
-            self.cwd = f"/{marks.COMPUTED}" if unknown else resolved(to, self.cwd)
-            for root in self.roots:
-                if self.cwd == root or self.cwd.startswith(f"{root}/"):
-                    self.cwd = self.cwd[len(root) + 1 :] or "."
+            self._enter(plain[0] if plain else marks.HOME)
         elif name in _DECLARES:
-            for word in rest:
-                if match := _ASSIGNMENT.fullmatch(word):
-                    self._assign(match[1], match[3], {}, is_added=bool(match[2]))
-                elif "n" in word[:3] and word.startswith("-"):
-                    raise RefusedError("names one variable by another")
+            self._declare(rest)
         elif name in _READS:
             for word in plain:
                 self._set(word, marks.COMPUTED)
         elif name == "printf" and rest[:1] == ["-v"] and len(rest) > 1:
             self._set(rest[1], output(["printf", *rest[2:]], EMPTY, self._where).text or "")
+
+    def _enter(self, to: str) -> None:
+        is_unknown = to == "-" or to[:1] in {marks.GIVEN, marks.COMPUTED}
+        self.cwd = f"/{marks.COMPUTED}" if is_unknown else resolved(to, self.cwd)
+        for root in self.roots:
+            if self.cwd == root or self.cwd.startswith(f"{root}/"):
+                self.cwd = self.cwd[len(root) + 1 :] or "."
+
+    def _declare(self, rest: Sequence[str]) -> None:
+        for word in rest:
+            if match := _ASSIGNMENT.fullmatch(word):
+                self._assign(match[1], match[3], {}, is_added=bool(match[2]))
+            elif "n" in word[:3] and word.startswith("-"):
+                raise RefusedError("names one variable by another")
 
     def _inner(self, name: str, found: Runs, feed: Feed, depth: int) -> None:
         for words in found.words:
@@ -381,8 +358,8 @@ class _Walk:
             if text := self.files.get(path):
                 self.text(text, depth)
         elif LANGUAGE.fullmatch(name) and plain:
-            if text := self.files.get(resolved(plain[0], self.cwd)):
-                self._code(name, text, depth)
+            text = self.files.get(resolved(plain[0], self.cwd), "")
+            self._code(name, text, depth)
 
     def _data(self, name: str, rest: Sequence[str], feed: Feed) -> None:
         if name in _CLIENTS:
@@ -406,22 +383,3 @@ def _name(word: str) -> str:
     if found.lower() in {"rm", "git"} or refused_name(found.lower()):
         return found.lower()
     return marks.shown(found) if marks.holds_mark(found) else found
-
-
-def _deletes(rest: Sequence[str]) -> str:
-    text = " ".join(rest)
-    asks = re.search(r"(?:-X\s*|--request[ =]|--method[ =]|^)DELETE\b", text)
-    return INFRASTRUCTURE if asks and not any(_LOCAL.match(word) for word in rest) else ""
-
-
-def _kills(name: str, rest: Sequence[str]) -> str:
-    if name == "kill":
-        targets = [word for word in rest if not re.match(r"-[A-Za-z]", word)]
-        targets = (
-            targets[1:]
-            if targets[:1] and re.fullmatch(r"-\d+", targets[0]) and len(targets) > 1
-            else targets
-        )
-        is_bad = any(word in {"-1", "1", "0"} for word in targets)
-        return SANDBOX if is_bad else ""
-    return SANDBOX if any("loop" in word for word in rest) else ""

@@ -80,7 +80,7 @@ def _kind(path: str) -> Place:
         return Place.DEVICE
     if _SCRATCH.match(path):
         return Place.SCRATCH
-    if path.startswith(("/", "~")) or path == ".." or path.startswith("../"):
+    if path == ".." or path.startswith(("/", "~", "../")):
         return Place.OUTSIDE
     first = path.split("/", maxsplit=1)[0]
     is_git = first == ".git" or (first.startswith(".") and fnmatchcase(".git", first))
@@ -105,7 +105,7 @@ def _fits(parts: list[str], secret: tuple[str, ...]) -> bool:
     return all(
         fnmatchcase(there, here) or fnmatchcase(here, there) or marks.is_unknown(here)
         for here, there in zip(parts, secret, strict=False)
-        if not (here == there)
+        if here != there
     ) and (parts[0] == secret[0])
 
 

@@ -86,50 +86,32 @@ def _of_secrets(name: str, rest: Sequence[str], cwd: str) -> str:
 
 def _of_removal(name: str, rest: Sequence[str], words: Sequence[str], where: Where) -> str:
     if name in _REMOVERS:
-        is_deep = name in {"rm", "rimraf", "srm"} and _is_recursive(rest)
-        values = words[1:] if name == "truncate" and "-s" in rest else words
-        for word in values:
-            found = where(word)
-            if found is Place.REPOSITORY and not is_deep:
-                continue
-            if why := _bad(found):
-                return why
-    elif name in {"find", "gfind"} and "-delete" in rest:
+        return _of_remover(name, rest, words, where)
+    if name in {"find", "gfind"} and "-delete" in rest:
         return _of_find(rest, where)
-    elif name == "rsync" and any(word.startswith(("--delete", "--remove")) for word in rest):
-        return next((why for word in words[-1:] if (why := _bad(where(word)))), "")
-    elif name == "mv":
-        sources = words[:-1]
-        return next(
-            (
-                REMOVES.format(Place.OUTSIDE.value)
-                for word in sources
-                if where(word) in {Place.OUTSIDE, Place.REPOSITORY}
-            ),
-            "",
-        )
-    elif name in {"tee", "cp", "install"}:
-        last = words if name == "tee" else words[-1:]
-        return next(
-            (
-                OVERWRITES.format(Place.OUTSIDE.value)
-                for word in last
-                if where(word) is Place.OUTSIDE
-            ),
-            "",
-        )
-    elif name == "dd":
-        targets = [word[3:] for word in rest if word.startswith("of=")]
-        return next(
-            (
-                OVERWRITES.format(Place.OUTSIDE.value)
-                for word in targets
-                if where(word) in {Place.OUTSIDE, Place.UNKNOWN}
-            ),
-            "",
-        )
-    elif name == "ln" and len(words) > 1:
+    if name == "rsync" and any(word.startswith(("--delete", "--remove")) for word in rest):
+        return _bad(where(words[-1])) if words else ""
+    if name == "mv" and {Place.OUTSIDE, Place.REPOSITORY} & set(map(where, words[:-1])):
+        return REMOVES.format(Place.OUTSIDE.value)
+    if name == "ln":
         return _of_link(words[:-1], where)
+    targets = {
+        "tee": words,
+        "cp": words[-1:],
+        "install": words[-1:],
+        "dd": [word[3:] for word in rest if word.startswith("of=")],
+    }.get(name, ())
+    is_out = any(where(word) is Place.OUTSIDE for word in targets)
+    return OVERWRITES.format(Place.OUTSIDE.value) if is_out else ""
+
+
+def _of_remover(name: str, rest: Sequence[str], words: Sequence[str], where: Where) -> str:
+    is_deep = name in {"rm", "rimraf", "srm"} and _is_recursive(rest)
+    for word in words[1:] if name == "truncate" and "-s" in rest else words:
+        found = where(word)
+        is_file_of_git = found is Place.REPOSITORY and not is_deep
+        if not is_file_of_git and (why := _bad(found)):
+            return why
     return ""
 
 

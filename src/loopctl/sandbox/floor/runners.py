@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Final
 
 from loopctl.sandbox.floor import marks
+from loopctl.sandbox.floor.wrappers import ACTION_WORD, PLAIN, RUN_VALUES, RUN_WORD
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,83 +41,13 @@ _CODE: Final = {
 }  # fmt: skip
 _CODE_WORDS: Final = frozenset({"--eval", "--print", "--run", "--execute"})
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*\+?=", re.ASCII)
-# Options with a value of a word of their own, and how many words come before the program.
-_PLAIN: Final[dict[str, tuple[frozenset[str], int]]] = {
-    "env": (frozenset({"-u", "--unset", "-C", "--chdir", "-a", "--argv0"}), 0),
-    "nice": (frozenset({"-n", "--adjustment"}), 0),
-    "nohup": (frozenset(), 0),
-    "setsid": (frozenset(), 0),
-    "exec": (frozenset({"-a"}), 0),
-    "command": (frozenset(), 0),
-    "builtin": (frozenset(), 0),
-    "coproc": (frozenset(), 0),
-    "noglob": (frozenset(), 0),
-    "nocorrect": (frozenset(), 0),
-    "stdbuf": (frozenset({"-i", "-o", "-e", "--input", "--output", "--error"}), 0),
-    "timeout": (frozenset({"-s", "-k", "--signal", "--kill-after"}), 1),
-    "gtimeout": (frozenset({"-s", "-k"}), 1),
-    "ionice": (frozenset({"-c", "-n", "-p", "--class", "--classdata"}), 0),
-    "chrt": (frozenset({"-T", "-P", "-D"}), 1),
-    "taskset": (frozenset(), 1),
-    "numactl": (frozenset({"-N", "-m", "-C"}), 0),
-    "time": (frozenset({"-f", "-o", "--format", "--output"}), 0),
-    "flock": (frozenset({"-w", "-E", "--timeout"}), 1),
-    "strace": (frozenset({"-e", "-o", "-s", "-a", "-O", "-P", "-S", "-u", "-E"}), 0),
-    "ltrace": (frozenset({"-e", "-o", "-s", "-a", "-u", "-l", "-n"}), 0),
-    "valgrind": (frozenset(), 0),
-    "catchsegv": (frozenset(), 0),
-    "unbuffer": (frozenset(), 0),
-    "setarch": (frozenset(), 1),
-    "linux64": (frozenset(), 0),
-    "linux32": (frozenset(), 0),
-    "prlimit": (frozenset({"-p", "--pid"}), 0),
-    "faketime": (frozenset(), 1),
-    "chronic": (frozenset(), 0),
-    "ts": (frozenset(), 0),
-    "busybox": (frozenset(), 0),
-    "toybox": (frozenset(), 0),
-    "caffeinate": (frozenset({"-t", "-w"}), 0),
-    "dbus-run-session": (frozenset(), 0),
-    "xvfb-run": (frozenset({"-n", "-e", "-f", "-p", "-s", "-w"}), 0),
-    "fakeroot": (frozenset({"-l", "-s", "-i"}), 0),
-    "winpty": (frozenset(), 0),
-    "npx": (frozenset({"-p", "--package"}), 0),
-    "pnpx": (frozenset({"-p", "--package"}), 0),
-    "bunx": (frozenset({"-p", "--package"}), 0),
-    "uvx": (frozenset({"--from", "--with", "-p", "--python"}), 0),
-    "pipx": (frozenset({"--spec", "--python"}), 1),
-    "direnv": (frozenset(), 2),
-    "dotenv": (frozenset({"-f", "-e"}), 0),
-    "firejail": (frozenset(), 0),
-}
-_RUN_WORD: Final = {
-    "uv": "run", "poetry": "run", "pipenv": "run", "hatch": "run", "pdm": "run", "rye": "run",
-    "conda": "run", "mamba": "run", "npm": "exec", "pnpm": "exec", "yarn": "exec", "bundle": "exec",
-    "perf": "stat", "rustup": "run", "mise": "exec", "asdf": "exec", "coverage": "run",
-}  # fmt: skip
-_RUN_VALUES: Final = frozenset(
-    {"-n", "--name", "-p", "--python", "--with", "--group", "--extra", "-e"}
-)
 _XARGS_VALUES: Final = frozenset({"-n", "-I", "-P", "-L", "-s", "-d", "-E", "-a", "--max-args"})
-_ROOT_SHELL: Final = re.compile(r"(?:script|watch|su|flock)")
 _ESCAPES: Final = re.compile(r"(?:vim?|nvim|ex|view|ed|less|more|man|emacs|nano|gdb|ftp|mutt|rvim)")
 _ACTION: Final = re.compile(
     r"--(?:checkpoint-action=exec|to-command|use-compress-program|rsh|rmt-command|info-script"
     r"|new-volume-script|pre|unzip-command|eval|init-command)=(.*)",
     re.DOTALL,
 )
-_ACTION_WORD: Final = {
-    "rsync": ("-e", "--rsh"),
-    "tar": ("-I", "-F", "--use-compress-program", "--to-command"),
-    "zip": ("-TT", "--unzip-command"),
-    "man": ("-P", "--pager"),
-    "make": ("--eval",),
-    "gmake": ("--eval",),
-    "entr": (),
-    "fzf": ("--preview", "--bind"),
-    "split": ("--filter",),
-    "sort": ("--compress-program",),
-}
 
 
 def without_options(
@@ -149,12 +80,12 @@ def runs(name: str, rest: Sequence[str]) -> Runs:
         return Runs(words=[without_options(rest, frozenset({"--library-path", "--preload"}))])
     special = _SPECIAL.get(name)
     found = special(rest) if special is not None else Runs()
-    if name in _PLAIN and special is None:
-        values, before = _PLAIN[name]
+    if name in PLAIN and special is None:
+        values, before = PLAIN[name]
         found = Runs(words=[without_options(rest, values)[before:]])
-    if name in _RUN_WORD and _RUN_WORD[name] in rest[:3]:
-        tail = rest[list(rest).index(_RUN_WORD[name]) + 1 :]
-        found.words.append(without_options(tail, _RUN_VALUES))
+    if name in RUN_WORD and RUN_WORD[name] in rest[:3]:
+        tail = rest[list(rest).index(RUN_WORD[name]) + 1 :]
+        found.words.append(without_options(tail, RUN_VALUES))
     if _ESCAPES.fullmatch(name):
         found.texts.extend(_escapes(rest))
     found.texts.extend(_actions(name, rest))
@@ -219,7 +150,7 @@ def _language(name: str, rest: Sequence[str]) -> Runs:
                 return Runs(code=code)
             at += 1 if word[place + 1 :] else 2
             continue
-        at += 2 if len(word) == 2 and word[1] in takes else 1
+        at += 2 if word[1:] and word[1:] in takes else 1
     if code:
         return Runs(code=code)
     if rest and rest[0] in {"--version", "-V", "-v", "-h", "--help", "--test"}:
@@ -233,7 +164,7 @@ def _next(rest: Sequence[str], at: int) -> str:
 
 
 def _env(rest: Sequence[str]) -> Runs:
-    values = _PLAIN["env"][0]
+    values = PLAIN["env"][0]
     for index, word in enumerate(rest):
         if word in {"-S", "--split-string"} or re.match(r"-[a-z]*S$", word):
             return Runs(texts=[" ".join(rest[index + 1 :])])
@@ -283,8 +214,10 @@ def _find(rest: Sequence[str]) -> Runs:
         if word in {"-exec", "-execdir", "-ok", "-okdir"}:
             behind = list(rest[index + 1 :])
             stop = next((i for i, one in enumerate(behind) if one in {";", "+"}), len(behind))
-            for start in rest[:first] or [root]:
-                found.append([one.replace("{}", f"{start}/found") for one in behind[:stop]])
+            roots = rest[:first] or [root]
+            found += [
+                [one.replace("{}", f"{start}/found") for one in behind[:stop]] for start in roots
+            ]
     return Runs(words=found)
 
 
@@ -317,7 +250,7 @@ def _script_command(rest: Sequence[str]) -> Runs:
 
 
 def _flock(rest: Sequence[str]) -> Runs:
-    values, before = _PLAIN["flock"]
+    values, before = PLAIN["flock"]
     behind = without_options(rest, values)[before:]
     if behind[:1] in (["-c"], ["--command"]):
         return Runs(texts=behind[1:2])
@@ -373,9 +306,10 @@ def _escapes(rest: Sequence[str]) -> list[str]:
 
 def _actions(name: str, rest: Sequence[str]) -> list[str]:
     found = [match[1] for one in rest if (match := _ACTION.match(one))]
-    for option in _ACTION_WORD.get(name, ()):
+    for option in ACTION_WORD.get(name, ()):
         found += [_next(rest, i) for i, one in enumerate(rest) if one == option]
-        found += [one[len(option) :] for one in rest if len(option) == 2 and one[:2] == option]
+        is_short = not option.startswith("--")
+        found += [one[len(option) :] for one in rest if is_short and one.startswith(option)]
         found += [one.partition("=")[2] for one in rest if one.startswith(f"{option}=")]
     return [one.partition(":")[2] if name in {"make", "gmake"} else one for one in found if one]
 
