@@ -6,7 +6,13 @@ from posixpath import basename
 from typing import Final
 
 from loopctl.sandbox.floor import marks
-from loopctl.sandbox.floor.effects import INFRASTRUCTURE, PUBLISH, SANDBOX, refused_name, refused_words
+from loopctl.sandbox.floor.effects import (
+    INFRASTRUCTURE,
+    PUBLISH,
+    SANDBOX,
+    refused_name,
+    refused_words,
+)
 
 _SUBCOMMANDS: Final = frozenset(
     {"git", "npm", "docker", "kubectl", "cargo", "terraform", "aws", "gcloud", "gh", "helm", "loop"}
