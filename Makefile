@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export LITELLM_LOCAL_MODEL_COST_MAP := True
 
-.PHONY: demo test test-all lint format bench docs constraints clean
+.PHONY: demo test test-again test-all lint format bench docs constraints clean
 .DEFAULT_GOAL := test
 
 $(STAMP): constraints.txt pyproject.toml
@@ -29,6 +29,9 @@ lint: $(STAMP)
 
 test: lint
 	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
+
+test-again: lint
+	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none -rfEp
 
 test-all: lint
 	$(BIN)/python -m pytest -m "" --numprocesses auto
