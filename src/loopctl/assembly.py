@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from types import TracebackType
 
-from loopctl.ability import asks_models, judges_by_model, obstacle
+from loopctl.ability import asks_models, classifier, judges_by_model, obstacle
 from loopctl.clock import Clock, SystemClock
 from loopctl.context.brain import LocalBrain
 from loopctl.domain import Goal, Manifest, Scope, Sha, Task, TaskId
@@ -164,6 +164,7 @@ class Drive(AbstractContextManager["Drive"]):
                 clock=clock,
                 emit=self.log.append,
                 person=person,
+                classify=classifier(settings),
             ),
         )
         workers = light_workers()

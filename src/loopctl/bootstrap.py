@@ -17,9 +17,11 @@ from loopctl import settings as setting
 from loopctl.domain import (
     Decision,
     Limits,
+    PolicyClass,
     Prospect,
     RunOptions,
     RunStatus,
+    Task,
     TaskId,
     Wait,
 )
@@ -173,16 +175,23 @@ class Project:
 
     def prospects(self, options: RunOptions) -> tuple[tuple[Prospect, ...], tuple[Wait, ...]]:
         """Return what would run, in order, and why each other task in scope would not."""
-        from loopctl.ability import obstacle
+        from loopctl.ability import classifier, obstacle
         from loopctl.engine.consent import policy_class
         from loopctl.manifest.prospects import prospects
 
         settings, is_attended = self.settings, options.attended
+        classify = classifier(settings)
+
+        def policy(task: Task) -> PolicyClass:
+            verify_cmd = options.verify_cmd or task.verify_cmd
+            found = classify(replace(task, verify_cmd=verify_cmd))
+            return policy_class(task, settings.policy.approve, found)
+
         return prospects(
             self.manifest.load(),
             options.scope,
             default_worker=settings.loop.worker,
-            policy=lambda task: policy_class(task, settings.policy.approve),
+            policy=policy,
             unworkable=lambda task: obstacle(task, self.place, settings, is_attended=is_attended),
         )
 
