@@ -1,6 +1,6 @@
 """The code gate: the judges that block, in order, each on fresh checkouts of exactly that tree."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from loopctl.clock import Clock
@@ -110,6 +110,7 @@ def code_gate(
     clock: Clock,
     setup_cmd: str = "",
     manifest: str = "tasks/ACTIVE.toml",
+    signature: Callable[[str], str] | None = None,
 ) -> CodeGate:
     """Return the gate of code tasks: apply, typecheck, verify.
 
@@ -120,11 +121,12 @@ def code_gate(
         clock: For durations.
         setup_cmd: ``[sandbox] setup_cmd``.
         manifest: The manifest's path in the tree, with slashes; empty where it is outside.
+        signature: Of a failed verify's output, where the same failure again means being stuck.
     """
     bases = Bases(cache, setup_cmd)
     judges = (
         ApplyJudge(repository, settings.protect, manifest),
         TypecheckJudge(repository, settings, bases),
-        VerifyJudge(repository, settings, bases),
+        VerifyJudge(repository, settings, bases, signature),
     )
     return CodeGate(repository, judges, settings, clock, setup_cmd)
