@@ -3,6 +3,7 @@
 What a worker is shown begins with the smallest failing piece: one test and its error.
 """
 
+import re
 from collections.abc import Sequence
 from typing import Final
 
@@ -73,8 +74,8 @@ def focus(red: CheckResult) -> tuple[str, ...]:
     read = read_failures(red.tail)
     tests: Sequence[str] = red.findings or read.tests
     lines = [f"Begin with: {tests[0]}"] if tests else []
-    if read.errors:
-        lines.append(f"What it may say: {'; '.join(read.errors[:3])}")
+    if error := (_error_of(tests[0], red.tail) if tests else "") or "; ".join(read.errors[:1]):
+        lines.append(f"It says: {error}")
     rest = tests[1 : _SHOWN + 1]
     if rest:
         more = len(tests) - 1 - len(rest)
@@ -84,6 +85,12 @@ def focus(red: CheckResult) -> tuple[str, ...]:
             *([f"  … and {more} more"] * bool(more)),
         ]
     return tuple(lines)
+
+
+def _error_of(test: str, output: str) -> str:
+    """Return what pytest's summary says of a test; empty where it says nothing."""
+    found = re.search(rf"^(?:FAILED|ERROR) {re.escape(test)} - (.+)$", output, re.MULTILINE)
+    return found[1] if found else ""
 
 
 def observed(result: GateResult, description: str) -> str:
