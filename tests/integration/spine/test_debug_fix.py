@@ -11,28 +11,9 @@ from typing import Any
 import pytest
 
 from loopctl import bootstrap
-from loopctl.testing.tinybugs import BUGS, TinyBug
+from loopctl.testing.tinybugs import BUGS, RUNNER, TinyBug
 
 VERIFY = f"{shlex.quote(sys.executable)} -m pytest -q -p no:cacheprovider"
-
-RUNNER = """\
-import importlib.util, pathlib, sys
-sys.path.insert(0, ".")
-red = []
-for path in sorted(pathlib.Path("tests").glob("test_*.py")):
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    for name, test in sorted(vars(module).items()):
-        if name.startswith("test_"):
-            try:
-                test()
-            except Exception as error:
-                red.append(f"FAILED {path}::{name} - {error!r}")
-print(*red, sep="\\n")
-sys.exit(bool(red))
-"""
-"""A runner that starts many times faster than pytest."""
 
 RED = "import unittest\n\n\nclass T(unittest.TestCase):\n    def test_it(self):\n        self.{}\n"
 
