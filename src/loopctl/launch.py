@@ -170,7 +170,8 @@ class Launch:
     def draw(self, source: Source, options: RunOptions) -> RunEnded | None:
         """Drive a new run over tasks that are drawn from the tree; ``None`` where there are none.
 
-        ``options.wip`` counts only where the checkout has uncommitted changes.
+        ``options.wip`` counts only where the checkout has uncommitted changes; the source knows
+        the verify commands.
 
         Raises:
             UserError: What stands in the way; no run was begun.
@@ -178,7 +179,8 @@ class Launch:
         with ExitStack() as stack:
             stores, repository = self._open(stack)
             found = repository.uncommitted(leaving_out=self._place.manifest_in_tree)
-            options = replace(options, wip=options.wip and bool(found.changed + found.untracked))
+            is_wip = options.wip and bool(found.changed + found.untracked)
+            options = replace(options, wip=is_wip, verify_cmd=None)
             begin = start.new(repository, self._place, wip=options.wip)
             gate = gate_of(self._place, stores, repository, self._clock)
             run_id = naming.run_id(self._clock.now())

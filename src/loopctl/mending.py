@@ -25,7 +25,8 @@ class Mending:
     Attributes:
         verify_cmd: As the user gave it; ``None`` for the one of the project.
         command: What a worker of commands runs; ``None`` for every other worker.
-        mode: Of the task; ``None`` for a relay, which edits, runs and mends without planning.
+        mode: Of the task; ``None``: a relay, which edits, runs and mends without planning, but for
+            a worker of commands, which is told its goal in no relay.
         tell: Told the command and how it ends before any work.
     """
 
@@ -58,19 +59,24 @@ class Mending:
         self.tell(found, result)
         if result.verdict is Verdict.PASS:
             return None
-        mode = self.mode or Mode.RELAY
+        mode = self.mode or (Mode.RELAY if self.command is None else Mode.AUTONOMOUS)
         return fixing.manifest(f"fix-{bench.suffix}", result, command=self.command, mode=mode)
 
     def _command(self, bench: Bench) -> Found:
         if self.verify_cmd is not None:
             return Found(self.verify_cmd, "--verify")
-        found = of_manifest(bench.place) or _of_settings(bench.place) or _of_tree(bench)
+        found = command_of(bench)
         if found is None:
             raise UsageError(f"nothing in the repository tells how its tests are run; {_HINT}")
         return found
 
 
-def of_manifest(place: Place) -> Found | None:
+def command_of(bench: Bench) -> Found | None:
+    """Return the command that tells red from green: the manifest's, the settings', the tree's."""
+    return _of_manifest(bench.place) or _of_settings(bench.place) or _of_tree(bench)
+
+
+def _of_manifest(place: Place) -> Found | None:
     """Return the one command of the manifest that decides; ``None`` where it has none or many."""
     if not place.file.path.exists():
         return None

@@ -165,9 +165,9 @@ def refused(done: Any, *words: str) -> None:
         (("--verify", " "), ("empty command",)),
         (("--verify", "exit 5"), ("finds no test",)),
         (("--verify", "true", "--dry-run"), ("--dry-run",)),
-        (("--verify", "true", "--area", "x"), ("makes its own task",)),
+        (("--verify", "true", "--area", "x"), ("makes its own tasks",)),
         (("--verify", "true", "--worker", "graph"), ("--command",)),
-        (("a goal in words",), ("makes its own task",)),
+        (("a goal in words",), ("makes its own tasks",)),
     ],
 )
 def test_what_cannot_be_mended_is_one_message_and_no_run(

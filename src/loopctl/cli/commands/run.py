@@ -1,13 +1,14 @@
 """``loop``: drives the tasks of the manifest to the end of the run."""
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from loopctl.cli import background, completion
+from loopctl.cli.drawing import Drawn, drawing
 from loopctl.cli.driving import drive, warn_of_no_task
 from loopctl.cli.group import IDS_ONLY, command_names
 from loopctl.cli.opening import (
@@ -23,11 +24,9 @@ from loopctl.cli.words import Goal, read_words, shown, suggestion
 from loopctl.errors import UsageError
 
 if TYPE_CHECKING:
-    from loopctl.bootstrap import Listener, Project
+    from loopctl.bootstrap import Project
     from loopctl.cli.driving import Work
     from loopctl.domain import RunOptions, Scope
-    from loopctl.events import RunEnded
-    from loopctl.launch import Ask
 
 Words = Annotated[
     list[str] | None,
@@ -48,8 +47,17 @@ TestDebugFix = Annotated[
 WorkerCommand = Annotated[
     str | None,
     typer.Option(
-        "--command", metavar="CMD", help="With --test-debug-fix: the worker is this command."
+        "--command",
+        metavar="CMD",
+        help="With --test-debug-fix or --evolve: the worker is this command.",
     ),
+]
+Evolve = Annotated[
+    bool, typer.Option("--evolve", help="Drive tasks found in recent history; no manifest.")
+]
+Commits = Annotated[
+    int | None,
+    typer.Option("--commits", min=1, metavar="N", help="How far --evolve looks back; default 50."),
 ]
 Areas = Annotated[
     list[str] | None,
@@ -107,6 +115,8 @@ def run(
     words: Words = None,
     goal: GoalText = None,
     test_debug_fix: TestDebugFix = False,
+    evolve: Evolve = False,
+    commits: Commits = None,
     command: WorkerCommand = None,
     area: Areas = None,
     with_deps: WithDeps = False,
@@ -145,8 +155,8 @@ def run(
     }
     project = opened(ctx, directory, manifest, overrides)
     asked = Asked(tuple(words or ()), goal, tuple(area or ()), with_deps)
-    drawn = Drawn(test_debug_fix, command, worker, mode, verify)
-    _check_drawn(drawn, asked, dry_run=dry_run)
+    drawn = Drawn(test_debug_fix, evolve, commits, command, worker, mode, dry_run=dry_run)
+    drawn.check(verify, has_others=bool(words or area or with_deps) or goal is not None)
     scope = _scope(project, ctx, asked)
     options = RunOptions(
         scope=Scope() if isinstance(scope, Goal) else scope,
@@ -157,7 +167,7 @@ def run(
     )
     if isinstance(scope, Goal):
         _check_goal(scope, asked, dry_run=dry_run)
-    if dry_run:
+    if dry_run and not drawn:
         _show_prospects(project, options, as_json=as_json)
     elif bg and not background.is_inside():
         if attended:
@@ -166,8 +176,8 @@ def run(
     else:
         drive(
             project,
-            _drawing(project, options, drawn, as_json=as_json)
-            if test_debug_fix
+            drawing(project, options, drawn, as_json=as_json)
+            if drawn
             else _work(project, options, scope.text if isinstance(scope, Goal) else None),
             as_json=as_json,
             attended=options.attended,
@@ -182,61 +192,6 @@ class Asked:
     goal: str | None
     areas: tuple[str, ...]
     with_deps: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Drawn:
-    """What the options say about tasks that are drawn from the tree."""
-
-    test_debug_fix: bool
-    command: str | None
-    worker: str | None
-    mode: str | None
-    verify: str | None
-
-
-def _check_drawn(drawn: Drawn, asked: Asked, *, dry_run: bool) -> None:
-    """Refuse what does not go together with tasks that are drawn from the tree."""
-    if not drawn.test_debug_fix:
-        if drawn.command is not None:
-            raise UsageError("--command says what works on --test-debug-fix; give both")
-        return
-    if asked.words or asked.goal is not None or asked.areas or asked.with_deps:
-        raise UsageError("--test-debug-fix makes its own task; leave ids, goals and --area out")
-    if dry_run:
-        raise UsageError("--dry-run runs nothing, and only a run of the tests tells what is red")
-    is_command = drawn.worker == "command"
-    if drawn.command is None and is_command:
-        raise UsageError("--worker command: say with --command what it runs")
-    if drawn.command is not None and (
-        not drawn.command.strip() or (drawn.worker is not None and not is_command)
-    ):
-        raise UsageError(
-            "--command is what the worker command runs; name no other, and no empty one"
-        )
-    for name, text in (("--verify", drawn.verify), ("--command", drawn.command)):
-        try:
-            (text or "").encode()
-        except UnicodeEncodeError as exc:
-            raise UsageError(f"{name}: it is no UTF-8 text; type it again") from exc
-
-
-def _drawing(project: "Project", options: "RunOptions", drawn: Drawn, *, as_json: bool) -> "Work":
-    from loopctl.cli.mending import print_green, tell
-    from loopctl.domain import Mode
-    from loopctl.mending import Mending
-
-    mode = Mode(drawn.mode) if drawn.mode is not None else None
-    source = Mending(options.verify_cmd, drawn.command, mode, tell)
-
-    def work(listeners: "Sequence[Listener]", person: "Ask | None") -> "RunEnded":
-        ended = project.draw(source, options, listeners, person)
-        if ended is None:
-            print_green(as_json=as_json)
-            raise typer.Exit
-        return ended
-
-    return work
 
 
 def _work(project: "Project", options: "RunOptions", goal: str | None) -> "Work":
