@@ -40,6 +40,7 @@ from loopctl.store.audit import AuditLog
 from loopctl.store.eventlog import JsonLinesEventLog, read_events
 from loopctl.store.pause import PauseFile
 from loopctl.store.stores import Stores
+from loopctl.store.unwritten import UnwrittenFile
 from loopctl.toolports import Consent
 from loopctl.verdict import GateResult
 from loopctl.worker.command import CommandWorker
@@ -156,6 +157,8 @@ class Drive(AbstractContextManager["Drive"]):
             settings = protecting(settings, fixing.PROTECT)
         stores.ledger.purge(clock.now())
         folder = place.run_folder(record.id)
+        # All of them: a run is not carried on whose history somebody has changed.
+        known = tuple(read_events(folder))
         self._closing = ExitStack()
         audit = AuditLog(folder)
         self._closing.callback(audit.close)
@@ -166,7 +169,7 @@ class Drive(AbstractContextManager["Drive"]):
             settings.loop.refills,
             lambda criterion: anchor.is_open(criterion, Sha(landing.head)),
         )
-        refill.recall(read_events(folder))
+        refill.recall(known)
         hearers: tuple[Callable[[AnyEvent], None], ...] = (audit, refill.listen, *listeners)
         self.log = JsonLinesEventLog(folder, record.id, clock, hearers, place.redactor())
         self._closing.callback(self.log.close)
@@ -225,7 +228,7 @@ class Drive(AbstractContextManager["Drive"]):
             if any(asks_models(task, settings) for task in ready):
                 models.warm()
         context = RunContext(record.id, goal, settings, tools, workers)
-        board = Board(place.file, manifest, self.log.append)
+        board = Board(place.file, manifest, self.log.append, UnwrittenFile(place.local).keep)
         landing = Landing(tools, record.id, record.branch, start, repository.integration())
         anchor = Anchor(goal, gate, judge_text)
         driver = Driver(

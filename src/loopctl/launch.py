@@ -40,9 +40,10 @@ from loopctl.sandbox.repository import OwnedRepository
 from loopctl.settings import Settings
 from loopctl.sources.kickoff import check_goal
 from loopctl.store import lease
-from loopctl.store.eventlog import read_events
+from loopctl.store.eventlog import check_events, read_events
 from loopctl.store.pause import PauseFile
 from loopctl.store.stores import Stores
+from loopctl.store.unwritten import UnwrittenFile
 from loopctl.toolports import Consent
 
 _SEVERITY: Final = (0, 4, 3, 5, 2, 1, 130)
@@ -118,6 +119,7 @@ class Launch:
         self._refuse_unworkable(manifest, options.scope)
         with ExitStack() as stack:
             stores, repository = self._open(stack)
+            manifest = self._place.file.load()
             unended = [
                 one
                 for one in stores.runs.runs()
@@ -267,6 +269,7 @@ class Launch:
         self._lease = stack.enter_context(lease.hold(self._place.local))
         stack.enter_context(cancel_on_signals(self._cancel))
         repository.sync()
+        UnwrittenFile(self._place.local).settle(self._place.file)
         return stack.enter_context(
             Stores(self._place.local, redact=self._place.redactor())
         ), repository
@@ -339,6 +342,7 @@ class Launch:
         record = stores.runs.run(run_id)
         if record is None:
             raise UsageError(f"there is no run {run_id}; `loop runs` lists them")
+        check_events(self._place.run_folder(run_id))
         # Where a crash came before the tasks of earlier answers were driven, they are driven now.
         late = start.answered(stores, record) if record.status is RunStatus.RUNNING else ()
         # From here on the run is under way: a crash before its tasks are driven is carried on.

@@ -127,6 +127,7 @@ def test_planning_step_offers_reading_and_asking_and_nothing_that_changes(play: 
         "fork",
         "premise_invalid",
         "assume",
+        "propose",
     )
 
 

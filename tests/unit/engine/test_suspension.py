@@ -76,7 +76,9 @@ def test_interrupt_becomes_a_decision_with_the_pending_intent(
         CALL.key,
         "it cannot be undone",
     )
-    assert draft.question == 'T1 wants to call mcp__bank__pay with {"usd":5}. May it?'
+    assert draft.question == (
+        'T1 wants to call mcp__bank__pay with {"usd":5}. It is asked since it cannot be undone. May it?'
+    )
     assert bench.gate.seen == []
 
 
