@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from loopctl.aim import Aim
     from loopctl.cleaning import Cleaned
     from loopctl.domain import Task
+    from loopctl.drawing import Source
     from loopctl.events import AnyEvent, RunEnded
     from loopctl.judges.sensitivity import Sensitivity
     from loopctl.launch import Ask, Launch
@@ -139,6 +140,20 @@ class Project:
         """
         return self._launch(listeners, person).pursue(aim, options)
 
+    def draw(
+        self,
+        source: "Source",
+        options: RunOptions,
+        listeners: Sequence[Listener],
+        person: "Ask | None" = None,
+    ) -> "RunEnded | None":
+        """Drive a new run over tasks that are drawn from the tree; ``None`` where there are none.
+
+        Raises:
+            UserError: What stands in the way; no run was begun.
+        """
+        return self._launch(listeners, person).draw(source, options)
+
     def resume(
         self, run_id: str | None, listeners: Sequence[Listener], person: "Ask | None" = None
     ) -> "RunEnded":
@@ -171,7 +186,15 @@ class Project:
 
         with self._database() as database:
             decisions = SqliteDecisions(database).decisions() if database is not None else ()
-        return open_decisions(decisions, self.manifest.load()) if open_only else decisions
+        if not open_only:
+            return decisions
+        places = {one.run_id: self.place.of_run(one.run_id) for one in decisions}
+        users = [one for one in decisions if places[one.run_id].own is None]
+        standing = set(open_decisions(users, self.manifest.load()) if users else ())
+        for run_id in {one.run_id for one in decisions} - {one.run_id for one in users}:
+            mine = [one for one in decisions if one.run_id == run_id]
+            standing |= set(open_decisions(mine, places[run_id].file.load()))
+        return tuple(one for one in decisions if one in standing)
 
     def prospects(self, options: RunOptions) -> tuple[tuple[Prospect, ...], tuple[Wait, ...]]:
         """Return what would run, in order, and why each other task in scope would not."""
@@ -308,6 +331,8 @@ class Project:
 
     def title(self, task: TaskId) -> str:
         """Return a task's title, its id where the manifest does not know it."""
+        if not self.manifest.path.exists():
+            return task
         titles = {entry.id: entry.title for entry in self.manifest.load().tasks}
         return titles.get(task, task)
 
