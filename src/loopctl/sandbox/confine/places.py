@@ -29,17 +29,23 @@ def copy_settings(folder: Path, *, etc: Path = Path("/etc")) -> Iterator[Path]:
 
     One mount instead of dozens: each takes longer than all else that starts a command.
     """
-    folder.mkdir(mode=0o755, parents=True, exist_ok=True)
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
     for name in ETC:
         source, copy = etc / name, folder / name
         with suppress(OSError):
             if source.is_dir():
-                copy.mkdir(parents=True, exist_ok=True)
+                _make(copy, folder)
                 yield source
             elif source.is_file() and source.stat().st_size <= _LARGEST:
-                copy.parent.mkdir(exist_ok=True, parents=True)
+                _make(copy.parent, folder)
                 write_if_changed(copy, source.read_bytes())
-                copy.chmod(0o644)
+
+
+def _make(folder: Path, below: Path) -> None:
+    """Make a folder and those above it, private as all that is below ``.local``."""
+    for one in (*reversed(folder.parents), folder):
+        if below in one.parents:
+            one.mkdir(mode=0o700, exist_ok=True)
 
 
 _LARGEST: Final = 8 << 20
