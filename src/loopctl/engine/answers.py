@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from loopctl.contextports import Brain
 from loopctl.domain import (
     GOAL,
     REJECTED,
@@ -20,9 +21,10 @@ from loopctl.engine.criteria import said_yes
 from loopctl.engine.outcomes import has_happened
 from loopctl.engine.questions import AGAIN, HAPPENED, NO_VERIFY, is_about_baseline
 from loopctl.errors import AnswerError
-from loopctl.events import AnyEvent, AssumptionRecorded, DecisionAnswered
-from loopctl.ports import Brain, Emit
+from loopctl.events import AnyEvent, DecisionAnswered
+from loopctl.ports import Emit
 from loopctl.storeports import DecisionStore
+from loopctl.suggestions import AssumptionRecorded
 
 
 @dataclass(frozen=True, slots=True)

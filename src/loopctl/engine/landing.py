@@ -8,12 +8,13 @@ import hashlib
 from dataclasses import dataclass
 from typing import Final
 
-from loopctl.domain import Change, Sha, Task
+from loopctl.domain import Sha, Task
 from loopctl.engine import naming
 from loopctl.engine.telling import Teller
 from loopctl.engine.work import Ended, Tools
 from loopctl.events import TaskLanded
 from loopctl.records import Candidate
+from loopctl.trees import Change
 from loopctl.verdict import GateResult
 
 _SUBJECT_CHARS: Final = 72

@@ -11,7 +11,8 @@ from typing import Final
 
 from loopctl.domain import Addition, Criterion, Goal, Manifest, Task, TaskId
 from loopctl.errors import ManifestError
-from loopctl.events import AnyEvent, ProposalJudged, TaskProposed
+from loopctl.events import AnyEvent
+from loopctl.suggestions import ProposalJudged, TaskProposed
 
 REFILL: Final = "refill"
 """The tag of tasks that workers have proposed."""

@@ -20,17 +20,10 @@ from loopctl.engine.standing import ASKING
 from loopctl.engine.taskrun import RunContext
 from loopctl.engine.transitions import Signal
 from loopctl.errors import CancelledError
-from loopctl.events import (
-    AssumptionRecorded,
-    DecisionRaised,
-    MoneySpent,
-    Noticed,
-    RunEnded,
-    RunResumed,
-    RunStarted,
-)
+from loopctl.events import DecisionRaised, MoneySpent, Noticed, RunEnded, RunResumed, RunStarted
 from loopctl.records import RunRecord, Supposition
 from loopctl.storeports import DecisionStore, RunStore
+from loopctl.suggestions import AssumptionRecorded
 
 _WITHOUT_CRITERIA: Final = (
     "the goal has no done-criteria, so the run ends since all that was asked for is done; "
