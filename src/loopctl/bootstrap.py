@@ -34,10 +34,12 @@ if TYPE_CHECKING:
     from loopctl.aim import Aim
     from loopctl.cleaning import Cleaned
     from loopctl.domain import Task
+    from loopctl.engine import answers as engine
     from loopctl.events import AnyEvent, RunEnded
     from loopctl.judges.sensitivity import Sensitivity
     from loopctl.launch import Ask, Launch
     from loopctl.ports import ManifestFile
+    from loopctl.recording import Recorded
     from loopctl.sandbox.background import Begun
     from loopctl.store.auditcheck import Checked
     from loopctl.store.database import Database
@@ -155,12 +157,17 @@ class Project:
         Raises:
             AnswerError: One of them does not fit.
         """
-        from loopctl.engine import answers as engine
+        return self._launch(listeners, person).answer(_given(answers))
 
-        given = [
-            engine.Answer(one.decision_id, one.text, _limits(one.budget or {})) for one in answers
-        ]
-        return self._launch(listeners, person).answer(given)
+    def record_beside(self, answers: Sequence[Answer]) -> "Recorded | None":
+        """Record answers for a run that another process drives; see :mod:`loopctl.recording`.
+
+        Raises:
+            AnswerError: One of them does not fit; none was recorded.
+        """
+        from loopctl.recording import record_beside
+
+        return record_beside(self.place, _given(answers)) if self.owner() is not None else None
 
     def decisions(self, *, open_only: bool = True) -> tuple[Decision, ...]:
         """Return the decisions of all runs, oldest first; the open ones are those that stand."""
@@ -356,6 +363,12 @@ def _inside(path: Path, checkout: Path) -> str:
         return path.resolve().relative_to(checkout.resolve()).as_posix()
     except ValueError:
         return ""
+
+
+def _given(answers: Sequence[Answer]) -> "list[engine.Answer]":
+    from loopctl.engine import answers as engine
+
+    return [engine.Answer(one.decision_id, one.text, _limits(one.budget or {})) for one in answers]
 
 
 def _limits(budget: Mapping[str, float]) -> Limits:

@@ -173,13 +173,18 @@ class Launch:
             return self._drive(stores, repository, plan)
 
     def answer(self, given: Sequence[answering.Answer]) -> RunEnded:
-        """Record the answers, all or none; then drive what they set free, run by run."""
+        """Record the answers, all or none; then drive what they set free, run by run.
+
+        Where none is given, what was recorded beside the newest run is driven.
+        """
         self._place.file.load()
         with ExitStack() as stack:
             stores, repository = self._open(stack)
             decisions = answering.check(given, stores.decisions.decisions())
             ended: list[RunEnded] = []
-            for run_id in dict.fromkeys(decision.run_id for decision in decisions):
+            newest = [record.id for record in stores.runs.runs()[:1]]
+            of_runs = [decision.run_id for decision in decisions] or newest
+            for run_id in dict.fromkeys(of_runs):
                 ids = {decision.id for decision in decisions if decision.run_id == run_id}
                 mine = [answer for answer in given if answer.decision_id in ids]
                 ended.append(self._answer_run(stores, repository, run_id, mine))
@@ -283,12 +288,14 @@ class Launch:
         self, stores: Stores, repository: OwnedRepository, record: RunRecord, manifest: Manifest
     ) -> _Plan:
         """Return the plan of a whole run that goes on; a crash may have come just after answers."""
-        if record.status is not RunStatus.RUNNING:
-            return self._continued(repository, record, manifest, record.scope, "resume")
-        answered = start.answered(stores, record)
+        is_crash = record.status is RunStatus.RUNNING
+        untold = start.untold(stores, record, self._place)
+        answered = start.answered(stores, record) if is_crash else untold
         freed = answering.freed(answered, stores.decisions.decisions())
-        plan = self._continued(repository, record, manifest, record.scope, "crash")
-        return replace(plan, freed=freed, overturned=self._overturned(record, answered, manifest))
+        reason: Reason = "crash" if is_crash else "resume"
+        plan = self._continued(repository, record, manifest, record.scope, reason)
+        over = self._overturned(record, answered, manifest)
+        return replace(plan, answered=untold, freed=freed, overturned=over)
 
     def _answer_run(
         self,
@@ -301,12 +308,28 @@ class Launch:
         if record is None:
             raise UsageError(f"there is no run {run_id}; `loop runs` lists them")
         # Where a crash came before the tasks of earlier answers were driven, they are driven now.
-        late = start.answered(stores, record) if record.status is RunStatus.RUNNING else ()
+        untold = start.untold(stores, record, self._place)
+        is_crash = record.status is RunStatus.RUNNING
+        late = start.answered(stores, record) if is_crash else untold
         # From here on the run is under way: a crash before its tasks are driven is carried on.
         stores.runs.set_run_status(run_id, RunStatus.RUNNING, None)
         answered = answering.record(given, stores.decisions, stamp(self._clock.now()))
         plan = self._freed(stores, repository, record, (*late, *answered))
-        return self._drive(stores, repository, replace(plan, answered=answered))
+        return self._drive(stores, repository, replace(plan, answered=(*untold, *answered)))
+
+    def _after(self, stores: Stores, repository: OwnedRepository, ended: RunEnded) -> RunEnded:
+        """Drive what answers set free that came after the drive's last look, if any did.
+
+        Who records beside a run that is going drives the answers where it finds that run ended.
+        """
+        record = stores.runs.run(ended.run)
+        if record is None or ended.status is RunStatus.INTERRUPTED:
+            return ended
+        late = start.untold(stores, record, self._place)
+        if not late:
+            return ended
+        plan = self._freed(stores, repository, record, late)
+        return self._drive(stores, repository, replace(plan, answered=late))
 
     def _freed(
         self,
@@ -375,10 +398,11 @@ class Launch:
                 overturned=plan.overturned,
             )
             should_land = plan.land or plan.settings.land.auto
-            return drive.run.drive(
+            ended = drive.run.drive(
                 beginning,
                 lambda: self._land_here(stores, repository, drive) if should_land else None,
             )
+        return self._after(stores, repository, ended)
 
     def _land_here(self, stores: Stores, repository: OwnedRepository, drive: Drive) -> str | None:
         """Fast-forward the user's branch at the end of a run; a refusal is a notice."""

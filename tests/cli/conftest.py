@@ -147,6 +147,9 @@ class ScriptedProject:
         self.calls.append(("answer", tuple(answers)))
         return self._play(listeners)
 
+    def record_beside(self, _answers: Sequence[Answer]) -> None:
+        """No process drives a run of this project."""
+
     def decisions(self, *, open_only: bool = True) -> tuple[Decision, ...]:
         return tuple(one for one in self.asked if not open_only or one.answer is None)
 

@@ -10,7 +10,7 @@ from loopctl.clock import stamp
 from loopctl.domain import GOAL, Decision, RunStatus, Scope, Sha, TaskId, TaskStatus, Usage
 from loopctl.engine import outcomes, recovery
 from loopctl.engine.anchor import Anchor
-from loopctl.engine.answers import announce, assumption
+from loopctl.engine.answers import assumption
 from loopctl.engine.board import Board
 from loopctl.engine.criteria import Judged, judge_goal
 from loopctl.engine.driver import Driver
@@ -18,7 +18,6 @@ from loopctl.engine.landing import Landing
 from loopctl.engine.outcome import outcome
 from loopctl.engine.standing import ASKING
 from loopctl.engine.taskrun import RunContext
-from loopctl.engine.transitions import Signal
 from loopctl.errors import CancelledError
 from loopctl.events import DecisionRaised, MoneySpent, Noticed, RunEnded, RunResumed, RunStarted
 from loopctl.records import RunRecord, Supposition
@@ -124,12 +123,7 @@ class Run:
         for notice in beginning.notices:
             self._tools.emit(notice)
         self._suppose(beginning)
-        self._overturn(beginning.overturned)
-        if beginning.answered:
-            announce(beginning.answered, self._tools.emit, self._tools.brain)
-        for task, status in self._board.statuses(beginning.freed).items():
-            if status in ASKING:
-                self._board.signal(task, Signal.ANSWERED)
+        self._driver.follow(beginning.answered, beginning.freed, beginning.overturned)
 
     def _suppose(self, beginning: Beginning) -> None:
         """Record what was assumed and decided of the goal, before anything rests on it."""
@@ -153,23 +147,6 @@ class Run:
                     open_questions=(*capsule.open_questions, question),
                 )
             )
-
-    def _overturn(self, overturned: Mapping[TaskId, Decision]) -> None:
-        """Mark the tasks as to be done again whose ground an answer has taken away."""
-        for task, decision in overturned.items():
-            if task not in self._board:
-                continue
-            text = (
-                f"to be done again: the answer to {decision.id} is {decision.answer!r}, and it was "
-                f"built on {decision.best_guess!r}"
-            )
-            self._tools.emit(Noticed(task=task, text=text, level="info"))
-            status = self._board.status(task)
-            if status is TaskStatus.DONE:
-                self._board.signal(task, Signal.REOPENED)
-            elif status in ASKING:
-                self._board.signal(task, Signal.ANSWERED)
-        self._driver.do_again(overturned)
 
     def _repeat_decisions(self, beginning: Beginning) -> None:
         """Put the questions that earlier runs left open into this run's report too."""
