@@ -30,16 +30,17 @@ from loopctl.engine.answers import announce, as_answered, freed, overturned, rea
 from loopctl.engine.board import Board
 from loopctl.engine.landing import Landing, Returned
 from loopctl.engine.late import LateAnswers
+from loopctl.engine.raising import put_question
 from loopctl.engine.refill import Refill
 from loopctl.engine.standing import ASKING
 from loopctl.engine.taskrun import RunContext, Start, TaskRun
 from loopctl.engine.terminator import is_of_run
+from loopctl.engine.thread import write_next
 from loopctl.engine.transitions import Signal
 from loopctl.engine.work import Ended
 from loopctl.errors import CancelledError, LandingRefusedError, LoopctlError
-from loopctl.events import DecisionRaised, MoneySpent, Noticed, TaskClaimed, TaskStopped
+from loopctl.events import MoneySpent, Noticed, TaskClaimed, TaskStopped
 from loopctl.ports import Frontier
-from loopctl.records import DeferredTask
 from loopctl.storeports import DecisionStore
 
 _SIGNALS: Final = {
@@ -320,9 +321,8 @@ class Driver:
         self._tools.emit(landed)
         self._move(task.id, Signal.LANDED)
         self._stopped(task, ended)
-        self._tools.brain.update(
-            lambda capsule: replace(capsule, current_step=f"{task.id} has landed; next task")
-        )
+        words = f"{task.id} has landed; look whether the goal is met, then the next task"
+        write_next(self._tools.brain, "goal", words)
         # Who has asked to stop is heeded by the loop around this.
         with contextlib.suppress(CancelledError):
             self.is_goal_met = self._look_at_goal(Sha(self._landing.head))
@@ -340,29 +340,7 @@ class Driver:
 
     def ask(self, task: str, draft: DecisionDraft) -> Decision:
         """Put a question to the human: into the store, the events and the capsule."""
-        decision = self._decisions.raise_decision(self._context.run_id, task, draft)
-        self._tools.emit(
-            DecisionRaised(
-                task=task if task != GOAL else None,
-                id=decision.id,
-                kind=decision.kind,
-                question=decision.question,
-                best_guess=decision.best_guess,
-                options=decision.options,
-                reason=decision.reason,
-            )
-        )
-        entry = DeferredTask(task, decision.question, decision.best_guess)
-        self._tools.brain.update(
-            lambda capsule: replace(
-                capsule,
-                deferred_tasks=(
-                    *(one for one in capsule.deferred_tasks if one.question != entry.question),
-                    entry,
-                ),
-            )
-        )
-        return decision
+        return put_question(self._context.run_id, task, draft, self._decisions, self._tools)
 
     def _break(self, task: Task, fault: BaseException, ended: Ended | None = None) -> None:
         """Put a task aside whose machinery broke, or give it back where the user has stopped."""

@@ -18,6 +18,7 @@ from loopctl.engine.landing import Landing
 from loopctl.engine.outcome import outcome
 from loopctl.engine.standing import ASKING
 from loopctl.engine.taskrun import RunContext
+from loopctl.engine.thread import take_up
 from loopctl.errors import CancelledError
 from loopctl.events import DecisionRaised, MoneySpent, Noticed, RunEnded, RunResumed, RunStarted
 from loopctl.records import RunRecord, Supposition
@@ -120,6 +121,7 @@ class Run:
             self._tools.emit(
                 RunResumed(reason=beginning.reason, tasks=beginning.tasks, statuses=statuses)
             )
+            take_up(self._tools.brain, self._tools.emit)
         for notice in beginning.notices:
             self._tools.emit(notice)
         self._suppose(beginning)
