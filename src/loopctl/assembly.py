@@ -29,6 +29,7 @@ from loopctl.events import AnyEvent, Noticed
 from loopctl.judges.criterion import CriterionJudge
 from loopctl.judges.evidence import observation
 from loopctl.judges.gate import code_gate
+from loopctl.judges.trial import Trial
 from loopctl.manifest.frontier import Frontier
 from loopctl.place import Place
 from loopctl.ports import Worker
@@ -129,6 +130,7 @@ class Drive(AbstractContextManager["Drive"]):
             goal,
             settings.loop.refills,
             lambda criterion: anchor.is_open(criterion, Sha(landing.head)),
+            lambda command: trial(command, is_met_ok=False),
         )
         self._scope = scope
         late = LateAnswers(
@@ -208,6 +210,7 @@ class Drive(AbstractContextManager["Drive"]):
         context = RunContext(record.id, goal, settings, tools, workers)
         board = Board(place.file, manifest, self.log.append)
         landing = Landing(tools, record.id, record.branch, start, repository.integration())
+        trial = Trial(gate, lambda: Sha(landing.head))
         anchor = Anchor(goal, gate, judge_text)
         driver = Driver(
             context,

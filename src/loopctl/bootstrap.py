@@ -231,11 +231,18 @@ class Project:
 
         return {
             record.id: check(self.run_folder(record.id), is_open=record.status is RunStatus.RUNNING)
-            if self.run_folder(record.id).is_dir()
+            if self._has_files(record)
             else None
             for record in self._records()
             if run_id in {None, record.id}
         }
+
+    def _has_files(self, record: RunRecord) -> bool:
+        """Return whether there should be a chain: a kickoff that failed has begun no run."""
+        from loopctl.store.eventlog import has_events
+
+        folder = self.run_folder(record.id)
+        return folder.is_dir() and (record.status is not RunStatus.FAILED or has_events(folder))
 
     def probe_gate(self, ids: Sequence[str] = ()) -> "Iterator[tuple[Task, Sensitivity]]":
         """Yield the named tasks, or all, with what their verify commands made of faults."""

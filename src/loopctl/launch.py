@@ -33,13 +33,14 @@ from loopctl.errors import LoopctlError, UsageError
 from loopctl.events import AnyEvent, Noticed, RunEnded
 from loopctl.manifest.frontier import Frontier
 from loopctl.place import Place
-from loopctl.records import RunRecord, Supposition
+from loopctl.records import RunRecord
 from loopctl.sandbox.interrupt import cancel_on_signals
 from loopctl.sandbox.repository import OwnedRepository
 from loopctl.settings import Settings
 from loopctl.sources.kickoff import check_goal
 from loopctl.store import lease
-from loopctl.store.eventlog import read_events
+from loopctl.store.eventlog import has_events, read_events
+from loopctl.store.kickoffs import KickoffFile
 from loopctl.store.pause import PauseFile
 from loopctl.store.stores import Stores
 from loopctl.toolports import Consent
@@ -73,8 +74,6 @@ class _Plan:
     notices: tuple[Noticed, ...]
     answered: tuple[Decision, ...] = ()
     freed: tuple[TaskId, ...] = ()
-    suppositions: tuple[Supposition, ...] = ()
-    settled: tuple[str, ...] = ()
     overturned: Mapping[TaskId, Decision] = field(default_factory=dict)
     land: bool = False
 
@@ -143,7 +142,7 @@ class Launch:
             goal = replace(manifest, goal=replace(manifest.goal, text=aim.text))
             # Until there is something to drive it is no run that could be carried on.
             plan = self._new(stores, repository, goal, options, RunStatus.FAILED)
-            kickoff = take_aim(
+            take_aim(
                 self._place,
                 aim,
                 stores,
@@ -153,13 +152,7 @@ class Launch:
                 clock=self._clock,
                 cancel=self._cancel,
             )
-            plan = replace(
-                plan,
-                manifest=self._place.file.load(),
-                suppositions=kickoff.suppositions,
-                settled=kickoff.settled,
-                land=options.land,
-            )
+            plan = replace(plan, manifest=self._place.file.load(), land=options.land)
             return self._drive(stores, repository, plan)
 
     def resume(self, run_id: str | None) -> RunEnded:
@@ -227,7 +220,7 @@ class Launch:
     def _is_begun(self, record: RunRecord) -> bool:
         """Return whether there is a run to go on with: its goal has become tasks."""
         is_failed = record.status is RunStatus.FAILED
-        return not is_failed or self._place.run_folder(record.id).is_dir()
+        return not is_failed or has_events(self._place.run_folder(record.id))
 
     def _open(self, stack: ExitStack) -> tuple[Stores, OwnedRepository]:
         """Open the repository under the lease, and the stores; look before anything is made."""
@@ -386,6 +379,8 @@ class Launch:
             report_fault=self._report_fault,
             person=self._person(self._cancel) if self._person is not None else None,
         ) as drive:
+            kept = KickoffFile(self._place.local)
+            suppositions, settled = kept.load(record.goal)
             beginning = Beginning(
                 reason=plan.reason,
                 tasks=start.members(plan.manifest, record.scope),
@@ -393,8 +388,9 @@ class Launch:
                 notices=(*drive.notices, *plan.notices),
                 answered=plan.answered,
                 freed=plan.freed,
-                suppositions=plan.suppositions,
-                settled=plan.settled,
+                suppositions=suppositions,
+                settled=settled,
+                recorded=kept.clear,
                 overturned=plan.overturned,
             )
             should_land = plan.land or plan.settings.land.auto

@@ -44,6 +44,7 @@ class Beginning:
         freed: Tasks that those answers set free.
         suppositions: What was assumed of the goal; a person may still decide otherwise.
         settled: What a person has decided of the goal, as sentences.
+        recorded: Called when what was assumed and decided is in the events.
         overturned: Tasks that are to be done again, with the answer that contradicts their ground.
     """
 
@@ -55,6 +56,7 @@ class Beginning:
     freed: Sequence[TaskId] = ()
     suppositions: Sequence[Supposition] = ()
     settled: Sequence[str] = ()
+    recorded: Callable[[], None] = lambda: None
     overturned: Mapping[TaskId, Decision] = field(default_factory=dict)
 
 
@@ -125,6 +127,7 @@ class Run:
         for notice in beginning.notices:
             self._tools.emit(notice)
         self._suppose(beginning)
+        beginning.recorded()
         self._driver.follow(beginning.answered, beginning.freed, beginning.overturned)
 
     def _suppose(self, beginning: Beginning) -> None:
@@ -132,10 +135,18 @@ class Run:
         if beginning.settled:
             self._tools.brain.update(
                 lambda capsule: replace(
-                    capsule, key_decisions=(*capsule.key_decisions, *beginning.settled)
+                    capsule,
+                    key_decisions=_once(*capsule.key_decisions, *beginning.settled),
                 )
             )
+        answered = {
+            one.question
+            for one in self._decisions.decisions(task=GOAL)
+            if one.run_id == self._record.id and one.answer is not None
+        }
         for one in beginning.suppositions:
+            if one.draft.question in answered:
+                continue
             decision = self._driver.ask(GOAL, one.draft)
             text = assumption(decision.question, decision.best_guess)
             for task in one.tasks:
@@ -145,8 +156,8 @@ class Run:
             self._tools.brain.update(
                 lambda capsule, text=text, question=decision.question: replace(  # type: ignore[misc]
                     capsule,
-                    assumptions=(*capsule.assumptions, text),
-                    open_questions=(*capsule.open_questions, question),
+                    assumptions=_once(*capsule.assumptions, text),
+                    open_questions=_once(*capsule.open_questions, question),
                 )
             )
 
@@ -244,3 +255,8 @@ class Run:
         for draft in judged.drafts:
             self._driver.ask(GOAL, draft)
         return judged
+
+
+def _once(*texts: str) -> tuple[str, ...]:
+    """Return the texts without those that a process which died had written already."""
+    return tuple(dict.fromkeys(texts))

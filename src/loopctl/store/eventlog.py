@@ -121,6 +121,11 @@ def read_events(folder: Path) -> Iterator[AnyEvent]:
         return
 
 
+def has_events(folder: Path) -> bool:
+    """Return whether the run in ``folder`` was begun."""
+    return (folder / FILE_NAME).exists()
+
+
 class Tail:
     """Reads the events of a run while they are written, each once."""
 
