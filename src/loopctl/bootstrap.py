@@ -9,7 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -24,6 +24,7 @@ from loopctl.domain import (
     Wait,
 )
 from loopctl.errors import MachineError, UserError
+from loopctl.given import Answer, Kept, LandedHere, Tool
 from loopctl.manifest.toml import TomlManifest
 from loopctl.place import Place
 from loopctl.records import RunRecord
@@ -50,59 +51,6 @@ Listener = Callable[["AnyEvent"], None]
 
 MANIFEST: Final = "tasks/ACTIVE.toml"
 """Where the manifest is, from the root of the checkout."""
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """A tree that the harness keeps for the user.
-
-    Attributes:
-        ref: ``refs/loop/RUN/TASK/CANDIDATE``.
-        commit: What it points at, in the harness's own repository.
-        landed: The same result is on the integration branch.
-    """
-
-    ref: str
-    commit: str
-    landed: bool
-
-
-@dataclass(frozen=True, slots=True)
-class LandedHere:
-    """What ``loop land`` did: the branch it moved, from where to where.
-
-    Attributes:
-        files: Of a run with ``--wip``: the files that its diff was put onto; the branch stays.
-    """
-
-    branch: str
-    old: str
-    new: str
-    commits: int
-    files: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """One answer as the user gave it; ``budget`` raises caps of the task (``usd``, ``loops``...)."""
-
-    decision_id: str
-    text: str
-    budget: Mapping[str, float] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """A program that ``loop`` needs, as it was found on the machine.
-
-    Attributes:
-        found: Its version; where it is missing or too old, what to do about it.
-        is_usable: A run can rely on it.
-    """
-
-    name: str
-    found: str
-    is_usable: bool
 
 
 class Project:

@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from loopctl import bootstrap
-from loopctl.bootstrap import Answer, Kept, LandedHere, Listener
+from loopctl.bootstrap import Listener
 from loopctl.cli.app import build
 from loopctl.domain import (
     Axis,
@@ -40,6 +40,7 @@ from loopctl.events import (
     TaskLanded,
     TaskStopped,
 )
+from loopctl.given import Answer, Kept, LandedHere
 from loopctl.records import RunRecord
 from loopctl.settings import Settings
 
