@@ -41,6 +41,7 @@ from loopctl.store.audit import AuditLog
 from loopctl.store.eventlog import JsonLinesEventLog, read_events
 from loopctl.store.pause import PauseFile
 from loopctl.store.stores import Stores
+from loopctl.store.unwritten import UnwrittenFile
 from loopctl.toolports import Consent
 from loopctl.worker.command import CommandWorker
 from loopctl.worker.names import COMMAND
@@ -121,6 +122,8 @@ class Drive(AbstractContextManager["Drive"]):
         clock: Clock = SystemClock()
         stores.ledger.purge(clock.now())
         folder = place.run_folder(record.id)
+        # All of them: a run is not carried on whose history somebody has changed.
+        known = tuple(read_events(folder))
         self._closing = ExitStack()
         audit = AuditLog(folder)
         self._closing.callback(audit.close)
@@ -137,7 +140,7 @@ class Drive(AbstractContextManager["Drive"]):
             record.id, stores.decisions, lambda: read_events(folder), self._take_into_scope
         )
         for one in (refill, late):
-            one.recall(read_events(folder))
+            one.recall(known)
         hearers: tuple[Callable[[AnyEvent], None], ...] = (
             audit,
             refill.listen,
@@ -208,7 +211,7 @@ class Drive(AbstractContextManager["Drive"]):
             if any(asks_models(task, settings) for task in ready):
                 models.warm()
         context = RunContext(record.id, goal, settings, tools, workers)
-        board = Board(place.file, manifest, self.log.append)
+        board = Board(place.file, manifest, self.log.append, UnwrittenFile(place.local).keep)
         landing = Landing(tools, record.id, record.branch, start, repository.integration())
         trial = Trial(gate, lambda: Sha(landing.head))
         anchor = Anchor(goal, gate, judge_text)

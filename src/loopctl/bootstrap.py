@@ -272,10 +272,10 @@ class Project:
     @contextmanager
     def _database(self) -> Iterator["Database | None"]:
         """Open the database where there is one; looking at a project makes none."""
-        from loopctl.store.database import FILE_NAME, open_database
+        from loopctl.store.database import FILE_NAME, is_lost, open_database
 
         path = self.local / FILE_NAME
-        if not path.exists():
+        if not path.exists() and not is_lost(path):
             yield None
             return
         database = open_database(path)

@@ -39,10 +39,11 @@ from loopctl.sandbox.repository import OwnedRepository
 from loopctl.settings import Settings
 from loopctl.sources.kickoff import check_goal
 from loopctl.store import lease
-from loopctl.store.eventlog import has_events, read_events
+from loopctl.store.eventlog import check_events, has_events, read_events
 from loopctl.store.kickoffs import KickoffFile
 from loopctl.store.pause import PauseFile
 from loopctl.store.stores import Stores
+from loopctl.store.unwritten import UnwrittenFile
 from loopctl.toolports import Consent
 
 _SEVERITY: Final = (0, 4, 3, 5, 2, 1, 130)
@@ -116,6 +117,7 @@ class Launch:
         self._refuse_unworkable(manifest, options.scope)
         with ExitStack() as stack:
             stores, repository = self._open(stack)
+            manifest = self._place.file.load()
             unended = [one for one in stores.runs.runs() if one.status in _UNENDED]
             same = next((one for one in unended[:1] if one.scope == options.scope), None)
             if same is not None and not options.wip and same.verify_cmd == options.verify_cmd:
@@ -157,9 +159,10 @@ class Launch:
 
     def resume(self, run_id: str | None) -> RunEnded:
         """Drive a run on; the newest one that has something left when none is named."""
-        manifest = self._place.file.load()
+        self._place.file.load()
         with ExitStack() as stack:
             stores, repository = self._open(stack)
+            manifest = self._place.file.load()
             begun = [one for one in stores.runs.runs() if self._is_begun(one)]
             record = start.chosen(begun, run_id)
             plan = self._carried_on(stores, repository, record, manifest)
@@ -229,6 +232,7 @@ class Launch:
         self._lease = stack.enter_context(lease.hold(self._place.local))
         stack.enter_context(cancel_on_signals(self._cancel))
         repository.sync()
+        UnwrittenFile(self._place.local).settle(self._place.file)
         return stack.enter_context(
             Stores(self._place.local, redact=self._place.redactor())
         ), repository
@@ -300,6 +304,7 @@ class Launch:
         record = stores.runs.run(run_id)
         if record is None:
             raise UsageError(f"there is no run {run_id}; `loop runs` lists them")
+        check_events(self._place.run_folder(run_id))
         # Where a crash came before the tasks of earlier answers were driven, they are driven now.
         untold = start.untold(stores, record, self._place)
         is_crash = record.status is RunStatus.RUNNING

@@ -110,9 +110,9 @@ class Redactor:
         """Return a JSON document without keys, still one; what is no JSON is taken as a text."""
         try:
             value = json.loads(text)
-        except ValueError:
+            clean = self.tree(value)
+        except (ValueError, RecursionError):
             return self(text)
-        clean = self.tree(value)
         if clean == value:
             return text
         return json.dumps(clean, ensure_ascii=False, separators=(",", ":"))

@@ -38,7 +38,7 @@ def test_planted_key_is_in_no_byte_of_events_and_stores_and_the_marker_is(
 ) -> None:
     heard: list[AnyEvent] = []
     text = f"{MARKER} {form} end"
-    log = JsonLinesEventLog(tmp_path / "runs" / "r", "r", StillClock(), (heard.append,), redact)
+    log = JsonLinesEventLog(tmp_path / "log" / "r", "r", StillClock(), (heard.append,), redact)
     log.append(Noticed(text=text))
     log.close()
     with Stores(tmp_path, StillClock(), redact) as stores:

@@ -21,6 +21,7 @@ from loopctl.domain import (
 from loopctl.engine.criteria import said_yes
 from loopctl.engine.outcomes import has_happened
 from loopctl.engine.questions import AGAIN, HAPPENED, NO_VERIFY, is_about_baseline
+from loopctl.engine.standing import newest_runs
 from loopctl.errors import AnswerError
 from loopctl.events import AnyEvent, DecisionAnswered, StepFinished, TaskLanded
 from loopctl.ports import Emit
@@ -48,6 +49,7 @@ def check(answers: Sequence[Answer], decisions: Sequence[Decision]) -> tuple[Dec
         AnswerError: An answer does not fit; nothing was recorded.
     """
     known = {decision.id: decision for decision in decisions}
+    newest = newest_runs(decisions)
     fitting: list[Decision] = []
     for answer in answers:
         decision = known.get(answer.decision_id)
@@ -60,30 +62,40 @@ def check(answers: Sequence[Answer], decisions: Sequence[Decision]) -> tuple[Dec
                 f"{decision.id} was answered on {decision.answered_at}: {decision.answer!r}; "
                 "the first answer stands"
             )
+        if decision.run_id != newest[decision.task] and decision.task != GOAL:
+            raise AnswerError(
+                f"{decision.id} is of an earlier run, and {decision.task} was begun anew since; "
+                "`loop answer` lists the questions that stand"
+            )
         if decision in fitting:
             raise AnswerError(f"{decision.id} is answered twice in one go; give one answer")
-        if not answer.text.strip():
-            raise AnswerError(f"the answer to {decision.id} is empty")
-        is_raised = answer.raised != Limits()
-        if _is_criterion(decision) and said_yes(answer.text) is None:
-            raise AnswerError(
-                f"{decision.id} wants a yes or a no: loop answer {decision.id} yes; more words may "
-                "follow"
-            )
-        if decision.kind is DecisionKind.BUDGET and not is_raised and answer.text != REJECTED:
-            raise AnswerError(
-                f"{decision.id} asks for a budget: loop answer {decision.id} --budget loops=50 "
-                "(or tokens, usd, wall_s), or --reject"
-            )
-        if is_about_baseline(decision) and answer.text not in {*decision.options, REJECTED}:
-            raise AnswerError(
-                f"{decision.id} wants one of its options: loop answer {decision.id} "
-                f"{' or '.join(decision.options)}, or --reject"
-            )
-        if decision.kind is DecisionKind.OUTCOME and answer.text != REJECTED:
-            _check_outcome(decision, answer.text)
+        _check_text(answer, decision)
         fitting.append(decision)
     return tuple(fitting)
+
+
+def _check_text(answer: Answer, decision: Decision) -> None:
+    """Refuse an answer that does not say what its question asks for."""
+    if not answer.text.strip():
+        raise AnswerError(f"the answer to {decision.id} is empty")
+    is_raised = answer.raised != Limits()
+    if _is_criterion(decision) and said_yes(answer.text) is None:
+        raise AnswerError(
+            f"{decision.id} wants a yes or a no: loop answer {decision.id} yes; more words may "
+            "follow"
+        )
+    if decision.kind is DecisionKind.BUDGET and not is_raised and answer.text != REJECTED:
+        raise AnswerError(
+            f"{decision.id} asks for a budget: loop answer {decision.id} --budget loops=50 "
+            "(or tokens, usd, wall_s), or --reject"
+        )
+    if is_about_baseline(decision) and answer.text not in {*decision.options, REJECTED}:
+        raise AnswerError(
+            f"{decision.id} wants one of its options: loop answer {decision.id} "
+            f"{' or '.join(decision.options)}, or --reject"
+        )
+    if decision.kind is DecisionKind.OUTCOME and answer.text != REJECTED:
+        _check_outcome(decision, answer.text)
 
 
 def _is_criterion(decision: Decision) -> bool:
@@ -137,7 +149,12 @@ def assumption(question: str, guess: str) -> str:
 
 def freed(recorded: Sequence[Decision], decisions: Sequence[Decision]) -> tuple[TaskId, ...]:
     """Return the tasks that can go on: answered, not rejected, with no other question open."""
-    waiting = {decision.task for decision in decisions if decision.answer is None}
+    newest = newest_runs(decisions)
+    waiting = {
+        decision.task
+        for decision in decisions
+        if decision.answer is None and decision.run_id == newest[decision.task]
+    }
     tasks = dict.fromkeys(
         TaskId(decision.task)
         for decision in recorded

@@ -4,7 +4,7 @@ The manifest is the truth for people, so the board follows a user's edits during
 that is not being worked on has the status that the file gives it.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -13,6 +13,9 @@ from loopctl.engine.transitions import Signal, advance
 from loopctl.errors import ManifestError
 from loopctl.events import Noticed, StatusChanged
 from loopctl.ports import Emit, ManifestFile
+
+Unwritten = Mapping[TaskId, tuple[TaskStatus, TaskStatus]]
+"""Of each task the status that the file was read with last, and the one that it should have."""
 
 _MOVED_OUT: Final = "it is no longer in the manifest"
 
@@ -27,15 +30,27 @@ class _Stamp:
 
 
 class Board:
-    """Owned by the driver's thread alone."""
+    """Owned by the driver's thread alone.
 
-    def __init__(self, file: ManifestFile, manifest: Manifest, emit: Emit) -> None:
+    Args:
+        keep: Takes the statuses that the file could not take to the end, for a later run.
+    """
+
+    def __init__(
+        self,
+        file: ManifestFile,
+        manifest: Manifest,
+        emit: Emit,
+        keep: Callable[[Unwritten], None] = lambda _unwritten: None,
+    ) -> None:
         self._file = file
         self._emit = emit
+        self._keep = keep
         self._manifest = manifest
         self._listed = {task.id for task in manifest.tasks}
         self._statuses = {task.id: task.status for task in manifest.tasks}
         self._held: dict[TaskId, TaskStatus] = {}
+        self._written: dict[TaskId, TaskStatus] = {}
         self._refusals: dict[TaskId, str] = {}
         self._working: set[TaskId] = set()
         self._landed: set[TaskId] = set()
@@ -81,6 +96,7 @@ class Board:
         for task_id, status in list(self._held.items()):
             if self._file.write_status(task_id, status):
                 del self._held[task_id]
+                self._written[task_id] = status
             else:
                 self._refusals[task_id] = self._file.refusal
         if is_as_read:
@@ -99,6 +115,7 @@ class Board:
             return False
         self._stamp = self._look()
         self._manifest = manifest
+        self._written = {}
         self._listed = {task.id for task in manifest.tasks}
         # What landed has landed, also where the user's git has put an older manifest back.
         fallen = {
@@ -133,8 +150,16 @@ class Board:
     def close(self) -> None:
         """Write what was held back; what still cannot be written is said."""
         self.flush()
+        read = {task.id: task.status for task in self._manifest.tasks} | self._written
+        left = {task: (read[task], status) for task, status in self._held.items() if task in read}
+        if left:
+            self._keep(left)
         for task_id, status in self._held.items():
-            why = self._refusals[task_id] if task_id in self else _MOVED_OUT
+            why = (
+                f"{self._refusals[task_id]}; the next run writes it, where nobody has changed it"
+                if task_id in self
+                else _MOVED_OUT
+            )
             self._emit(Noticed(task=task_id, text=f"status {status} was not written: {why}"))
 
     def _look(self) -> _Stamp | None:

@@ -16,7 +16,7 @@ from loopctl.engine.criteria import Judged, judge_goal
 from loopctl.engine.driver import Driver
 from loopctl.engine.landing import Landing
 from loopctl.engine.outcome import outcome
-from loopctl.engine.standing import ASKING
+from loopctl.engine.standing import ASKING, newest_runs
 from loopctl.engine.taskrun import RunContext
 from loopctl.engine.thread import take_up
 from loopctl.errors import CancelledError
@@ -180,10 +180,14 @@ class Run:
     def _open_decisions(self, beginning: Beginning) -> tuple[Decision, ...]:
         statuses = self._board.statuses(task for task, _ in beginning.tasks)
         asking = {task for task, status in statuses.items() if status in ASKING}
+        decisions = self._decisions.decisions()
+        newest = newest_runs(decisions)
         return tuple(
             decision
-            for decision in self._decisions.decisions()
-            if decision.answer is None and decision.task in asking
+            for decision in decisions
+            if decision.answer is None
+            and decision.task in asking
+            and decision.run_id == newest[decision.task]
         )
 
     def _end(self, beginning: Beginning, land_here: Callable[[], str | None]) -> RunEnded:

@@ -1,6 +1,6 @@
 """Which decisions still stand: pure, and light enough for ``loop status``."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Final
 
 from loopctl.domain import GOAL, Decision, Manifest, TaskStatus
@@ -15,13 +15,19 @@ def open_decisions(decisions: Sequence[Decision], manifest: Manifest) -> tuple[D
     A question about the goal stands as long as no newer run has asked or settled it.
     """
     asking = {task.id for task in manifest.tasks if task.status in ASKING}
-    newest_goal_run = next((d.run_id for d in reversed(decisions) if d.task == GOAL), None)
+    newest = newest_runs(decisions)
     return tuple(
         decision
         for decision in decisions
         if decision.answer is None
-        and (
-            decision.task in asking
-            or (decision.task == GOAL and decision.run_id == newest_goal_run)
-        )
+        and (decision.task in asking or decision.task == GOAL)
+        and decision.run_id == newest[decision.task]
     )
+
+
+def newest_runs(decisions: Iterable[Decision]) -> dict[str, str]:
+    """Return for each task the run that was the last to ask about it.
+
+    What an earlier one has asked is overtaken: the task was begun anew since.
+    """
+    return {decision.task: decision.run_id for decision in decisions}

@@ -153,7 +153,7 @@ class IntegrationBranch:
         if place := self._checked_out():
             raise LandingRefusedError(
                 f"{self.name} is checked out in {place}; switch that checkout to another branch "
-                f"(`git -C {place} switch --detach`) and run the command again"
+                f"(`git -C {place} switch --detach`), then run the task again"
             )
 
     def _refuse_obstructed(self) -> None:
@@ -268,7 +268,7 @@ class IntegrationBranch:
         if now is None and old is not None:
             return LandingRefusedError(
                 f"{self.name} was at {old[:10]} and is gone; put it back with "
-                f"`git branch {self.name} {old}` and run the command again. Without it, a new one "
+                f"`git branch {self.name} {old}` and run the task again. Without it, a new one "
                 "begins at HEAD, and what had landed on the old one is only among the kept trees "
                 "(`loop recover`)"
             )
@@ -276,5 +276,5 @@ class IntegrationBranch:
         expected = f"at {old[:10]}" if old else "missing"
         return LandingRefusedError(
             f"{self.name} is {found}, not {expected} as expected: somebody has moved it meanwhile; "
-            "run the command again, and it begins from there"
+            "run the task again, and it begins from there"
         )

@@ -177,8 +177,8 @@ class _Comparison:
         return None
 
     def _missing(self, at: int, count: int) -> Flaw:
-        words = "the entry that belongs" if count == 1 else f"{count} entries that belong"
-        return Flaw(self._audit, at + 1, DROPPED, f"{words} before this line are missing")
+        words = "an entry is" if count == 1 else f"{count} entries are"
+        return Flaw(self._audit, at + 1, DROPPED, f"{words} missing before this line")
 
     def _cut(self) -> Flaw | None:
         """Return the flaw of a chain that ends too early, where no crash explains it."""

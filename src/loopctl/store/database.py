@@ -80,16 +80,16 @@ def open_database(
         redact: Takes keys out of the texts that the stores write.
 
     Raises:
-        StoreError: It is damaged, locked, or cannot be written; or it is empty, though runs that it
-            should know have left their folders.
+        StoreError: It is damaged, locked, or cannot be written; or it is empty or gone, though runs
+            that it should know have left their folders.
         SchemaTooNewError: A newer version of ``loop`` wrote it.
     """
     with _named_errors(path):
-        if path.exists() and not path.stat().st_size and any(path.parent.glob("runs/*")):
+        if is_lost(path):
             raise StoreError(
-                f"the database {path} is empty, and so knows nothing of the runs in "
-                f"{path.parent / 'runs'}; put back what it was, or move it away to begin anew: "
-                "results on the branch and kept trees are in git"
+                f"the database {path} is {'empty' if path.exists() else 'gone'}, and with it what "
+                f"is known of the runs in {path.parent / 'runs'}; put back what it was, or move "
+                "that folder away to begin anew: results on the branch and kept trees are in git"
             )
         path.touch(mode=0o600, exist_ok=True)
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
@@ -102,6 +102,12 @@ def open_database(
             connection.close()
             raise
     return Database(connection, redact)
+
+
+def is_lost(path: Path) -> bool:
+    """Return whether a database holds nothing though runs have left their folders beside it."""
+    is_empty = not path.exists() or not path.stat().st_size
+    return is_empty and any(path.parent.glob("runs/*"))
 
 
 def _configure(connection: sqlite3.Connection) -> None:

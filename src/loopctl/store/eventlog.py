@@ -10,6 +10,7 @@ from typing import Final
 from loopctl import failpoints
 from loopctl.clock import Clock, stamp
 from loopctl.disk import machine_errors
+from loopctl.errors import StoreError
 from loopctl.events import AnyEvent, dump, parse
 from loopctl.redaction import Redactor
 
@@ -27,6 +28,7 @@ class JsonLinesEventLog:
 
     Raises:
         MachineError: The file cannot be made.
+        StoreError: Its last line is no event.
     """
 
     def __init__(
@@ -111,12 +113,17 @@ def read_lines(folder: Path) -> list[bytes]:
 
 
 def read_events(folder: Path) -> Iterator[AnyEvent]:
-    """Yield the events of the run in ``folder``; a torn last line never happened."""
+    """Yield the events of the run in ``folder``; a torn last line never happened.
+
+    Raises:
+        StoreError: A line is no event; says which.
+    """
+    path = folder / FILE_NAME
     try:
-        with (folder / FILE_NAME).open("rb") as file:
-            for line in file:
+        with path.open("rb") as file:
+            for number, line in enumerate(file, 1):
                 if line.endswith(b"\n"):
-                    yield parse(line)
+                    yield _parsed(line, path, number)
     except FileNotFoundError:
         return
 
@@ -126,12 +133,34 @@ def has_events(folder: Path) -> bool:
     return (folder / FILE_NAME).exists()
 
 
+def check_events(folder: Path) -> None:
+    """Look at all events of a run.
+
+    Raises:
+        StoreError: A line is no event; says which.
+    """
+    for _ in read_events(folder):
+        pass
+
+
+def _parsed(line: bytes, path: Path, number: int) -> AnyEvent:
+    try:
+        return parse(line)
+    except ValueError:
+        raise StoreError(
+            f"{path}:{number} is no event: somebody has changed the file; take that line out, or "
+            f"move the folder of the run away ({path.parent}): what landed, and the trees that "
+            "are kept, are in git"
+        ) from None
+
+
 class Tail:
     """Reads the events of a run while they are written, each once."""
 
     def __init__(self, folder: Path) -> None:
         self._path = folder / FILE_NAME
         self._offset = 0
+        self._count = 0
 
     def read(self) -> list[AnyEvent]:
         """Return the events written since the last time; a line that is not whole waits."""
@@ -143,11 +172,18 @@ class Tail:
             return []
         whole = content[: content.rfind(b"\n") + 1]
         self._offset += len(whole)
-        return [parse(line) for line in whole.splitlines()]
+        lines = whole.split(b"\n")[:-1]
+        first = self._count + 1
+        self._count += len(lines)
+        return [_parsed(line, self._path, number) for number, line in enumerate(lines, first)]
 
 
 def _mend(path: Path) -> int:
-    """Cut a line off that a crash tore, since nothing depends on it; return the last number."""
+    """Cut a line off that a crash tore, since nothing depends on it; return the last number.
+
+    Raises:
+        StoreError: The last line is no event, so that the next one cannot be numbered.
+    """
     try:
         content = path.read_bytes()
     except FileNotFoundError:
@@ -155,8 +191,8 @@ def _mend(path: Path) -> int:
     whole = content[: content.rfind(b"\n") + 1]
     if len(whole) < len(content):
         os.truncate(path, len(whole))
-    lines = whole.splitlines()
-    return int(json.loads(lines[-1])["seq"]) if lines else 0
+    lines = whole.split(b"\n")[:-1]
+    return _parsed(lines[-1], path, len(lines)).seq if lines else 0
 
 
 def _write_all(file: int, data: bytes) -> None:

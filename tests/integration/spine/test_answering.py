@@ -40,3 +40,15 @@ def test_an_answer_that_a_crash_has_cut_off_is_driven_with_the_next_one(
     assert sorted(asking.landed()) == ["T1", "T2"]
     assert asking.on_branch("T1") == "told"
     assert asking.run_statuses() == ["complete"]
+
+
+def test_a_question_of_an_earlier_run_is_overtaken_when_its_task_is_begun_anew(
+    asking: Any,
+) -> None:
+    assert asking.run("T1").code == 3
+    assert {one.id for one in asking.decisions()} == {"T1.2", "T2.1"}
+    refused = asking.loop("answer", "T1.1", "told")
+    assert refused.code == 2
+    assert "T1.1 is asked no more" in refused.err
+    assert asking.answer("T1.2", "told").code == 3
+    assert asking.landed() == ["T1"]

@@ -163,6 +163,46 @@ def test_a_manifest_broken_during_a_run_does_not_end_it_and_is_not_written(proje
     assert "status done was not written" in outcome.notices
 
 
+@pytest.mark.parametrize("read", ["as it was last", "as it was first"])
+def test_a_manifest_mended_after_a_run_gets_its_statuses_and_nothing_is_done_again(
+    project: Any, read: str
+) -> None:
+    project.manifest(
+        project.task("T1", "echo 1 > one"), project.task("T2", "echo 2 > two"), project.task("T3")
+    )
+    first = project.read("tasks/ACTIVE.toml")
+    seen: list[str] = []
+
+    def edit() -> None:
+        seen.append(project.read("tasks/ACTIVE.toml"))
+        project.write("tasks/ACTIVE.toml", "no [ manifest")
+
+    assert (
+        project.run("T1", "T2", untouched=False, listeners=[once("step_started", edit)]).code == 0
+    )
+    project.write("tasks/ACTIVE.toml", seen[0] if read == "as it was last" else first)
+    outcome = project.run()
+    assert outcome.code == 0
+    assert {event.task for event in outcome.of("task_claimed")} == {"T3"}
+    assert [project.status(one) for one in ("T1", "T2", "T3")] == ["done", "done", "done"]
+    assert not (project.root / ".local" / "unwritten.json").exists()
+
+
+def test_a_status_that_a_person_gives_a_mended_manifest_counts(project: Any) -> None:
+    project.manifest(project.task("T1", "echo 1 > one"), project.task("T2", "echo 2 > two"))
+
+    def edit() -> None:
+        project.write("tasks/ACTIVE.toml", "no [ manifest")
+
+    assert project.run(untouched=False, listeners=[once("step_started", edit)]).code == 0
+    project.manifest(
+        project.task("T1", "echo 1 > one", status="abandoned"),
+        project.task("T2", "echo 2 > two", status="abandoned"),
+    )
+    assert project.run().code == 0
+    assert [project.status(one) for one in ("T1", "T2")] == ["abandoned", "abandoned"]
+
+
 def test_a_manifest_mended_during_a_run_gets_the_statuses_that_were_held_back(
     project: Any,
 ) -> None:

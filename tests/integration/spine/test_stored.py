@@ -224,3 +224,44 @@ def test_a_disk_that_is_full_when_a_checkpoint_is_written_loses_nothing(
         assert connection.execute("PRAGMA integrity_check").fetchall() == [("ok",)]
     assert project.run("T1").code == 0
     assert (project.landed(), project.on_branch("made")) == (["T1"], "made")
+
+
+def test_a_database_that_is_gone_is_refused_while_there_are_runs(asking: Any) -> None:
+    path = database_of(asking)
+    content = path.read_bytes()
+    path.unlink()
+    for argv in READERS:
+        done = asking.loop(*argv)
+        assert done.code == 2, (argv, done)
+        assert "loop.db is gone" in done.err
+        assert not path.exists()
+    path.write_bytes(content)
+    assert asking.answer("T1.1", "told").code == 0
+
+
+@pytest.mark.parametrize("at", [2, -1])
+def test_a_line_that_is_no_event_is_named_and_nothing_is_begun(asking: Any, at: int) -> None:
+    (log,) = (asking.root / ".local" / "runs").glob("*/events.jsonl")
+    lines = log.read_text().splitlines(keepends=True)
+    broken = [*lines, "garbage\n"] if at < 0 else [*lines[:at], "garbage\n", *lines[at:]]
+    log.write_text("".join(broken))
+    manifest = asking.read("tasks/ACTIVE.toml")
+    number = len(broken) if at < 0 else at + 1
+    for argv in (("answer", "T1", "told"), ("report",), ("metrics", log.parent.name)):
+        done = asking.loop(*argv)
+        assert done.code == 2, (argv, done)
+        assert f"{log}:{number} is no event" in done.err
+        assert len(done.err.strip().splitlines()) == 1, done.err
+    assert asking.read("tasks/ACTIVE.toml") == manifest
+    log.write_text("".join(lines))
+    assert asking.answer("T1.1", "told").code == 0
+
+
+def test_metrics_of_all_runs_leave_out_the_one_that_cannot_be_read(asking: Any) -> None:
+    (log,) = (asking.root / ".local" / "runs").glob("*/events.jsonl")
+    with log.open("a") as file:
+        file.write("garbage\n")
+    done = asking.loop("metrics")
+    assert done.code == 0
+    assert "is left out" in done.err
+    assert "# TYPE" in done.out

@@ -137,7 +137,7 @@ class Steps:
     def die_once(self, mark: str) -> Iterator[StepEvent]:
         if not Path(mark).exists():
             Path(mark).touch()
-            sys.stderr.write("it dies of the key k-123\n")
+            sys.stderr.write("it dies of the key key-123\n")
             os.kill(os.getpid(), 9)
         yield from ()
 
@@ -151,8 +151,8 @@ class Steps:
 
     def fail(self, kind: str) -> Iterator[StepEvent]:
         faults: dict[str, BaseException] = {
-            "environment": EnvironmentFaultError("no model at k-123"),
-            "bug": ZeroDivisionError("k-123 by zero"),
+            "environment": EnvironmentFaultError("no model at key-123"),
+            "bug": ZeroDivisionError("key-123 by zero"),
             "exit": SystemExit(3),
         }
         yield TurnTaken("before")

@@ -24,7 +24,7 @@ from loopctl.worker.link import ModelProcess
 from loopctl.worker.oracle import ChildOracle
 
 CHILD = Path(__file__).with_name("child.py")
-KEY = "k-123"
+KEY = "key-123"
 
 
 @dataclass

@@ -1,13 +1,18 @@
 """``loop metrics``: what happened, for Prometheus."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from loopctl.cli import completion
 from loopctl.cli.commands.report import chosen
 from loopctl.cli.opening import Directory, opened
-from loopctl.cli.output import emit
+from loopctl.cli.output import emit, say
+from loopctl.errors import StoreError
+
+if TYPE_CHECKING:
+    from loopctl.bootstrap import Project
+    from loopctl.events import AnyEvent
 
 EachRun = Annotated[
     str | None,
@@ -26,4 +31,20 @@ def metrics(ctx: typer.Context, run: EachRun = None, directory: Directory = None
 
     project = opened(ctx, directory)
     ids = [chosen(project, run)] if run else [record.id for record in project.runs()]
-    emit(metrics_text(project.events(run_id) for run_id in ids))
+    told = [events for run_id in ids if (events := _told(project, run_id, is_named=bool(run)))]
+    emit(metrics_text(told))
+
+
+def _told(project: "Project", run_id: str, *, is_named: bool) -> "tuple[AnyEvent, ...]":
+    """Return the events of a run; one that cannot be read is left out of the sum of all, and said.
+
+    Raises:
+        StoreError: It was asked for by name.
+    """
+    try:
+        return tuple(project.events(run_id))
+    except StoreError as error:
+        if is_named:
+            raise
+        say(f"loop: {run_id} is left out: {error}")
+        return ()
