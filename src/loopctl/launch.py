@@ -31,6 +31,7 @@ from loopctl.engine import naming
 from loopctl.engine.run import Beginning
 from loopctl.errors import LoopctlError, UsageError
 from loopctl.events import AnyEvent, Noticed, RunEnded
+from loopctl.landhere import Landing, land_here
 from loopctl.manifest.frontier import Frontier
 from loopctl.place import Place
 from loopctl.records import RunRecord
@@ -77,17 +78,6 @@ class _Plan:
     freed: tuple[TaskId, ...] = ()
     overturned: Mapping[TaskId, Decision] = field(default_factory=dict)
     land: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Landing:
-    """What was landed: a branch moved over some commits, or a diff put onto files."""
-
-    branch: str
-    old: str
-    new: str
-    commits: int
-    files: int = 0
 
 
 class Launch:
@@ -194,31 +184,7 @@ class Launch:
         """
         with ExitStack() as stack:
             stores, repository = self._open(stack)
-            return self._land(stores, repository)
-
-    def _land(self, stores: Stores, repository: OwnedRepository) -> Landing:
-        tip = repository.integration()
-        head = repository.head()
-        wip = next(
-            (
-                record
-                for record in stores.runs.runs()
-                if record.is_wip
-                and tip is not None
-                and repository.is_within(record.base, tip)
-                and not repository.is_within(record.base, head)
-            ),
-            None,
-        )
-        if wip is None or tip is None:
-            done = repository.fast_forward()
-            return Landing(done.branch, done.old, done.new, done.commits)
-        base_tree, tree = repository.tree_of(wip.base), repository.tree_of(tip)
-        files = len(repository.changes(base_tree, tree))
-        repository.apply_to_checkout(base_tree, tree, base_tree)
-        repository.keep(naming.ref(wip.id, "integration", naming.MAIN), tree, head, "landed")
-        repository.retire_branch(tip)
-        return Landing(wip.branch, head, head, 0, files)
+            return land_here(stores, repository)
 
     def _is_begun(self, record: RunRecord) -> bool:
         """Return whether there is a run to go on with: its goal has become tasks."""
@@ -408,7 +374,7 @@ class Launch:
     def _land_here(self, stores: Stores, repository: OwnedRepository, drive: Drive) -> str | None:
         """Fast-forward the user's branch at the end of a run; a refusal is a notice."""
         try:
-            return self._land(stores, repository).new
+            return land_here(stores, repository).new
         except LoopctlError as exc:
             drive.log.append(Noticed(text=f"not landed on the current branch: {exc}"))
             return None

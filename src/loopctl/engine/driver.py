@@ -135,7 +135,7 @@ class Driver:
                 self._settle(pool, self._running.pop(future), future)
 
     def waits(self) -> tuple[Wait, ...]:
-        """Return, for each task left, the one thing it waits for."""
+        """Return the one thing that each task left waits for."""
         return tuple(
             Wait(entry.task, self._known_reason(entry.task) or self._spared(entry))
             for entry in self._frontier.waits()
@@ -162,10 +162,8 @@ class Driver:
 
     def _take_answers(self) -> None:
         """Follow what another process was answered since this drive last looked."""
-        if self._late is None:
-            return
-        fresh = self._late.fresh(self._is_asking)
-        if not fresh:
+        fresh = self._late.fresh(self._is_asking) if self._late is not None else ()
+        if self._late is None or not fresh:
             return
         manifest = self._board.manifest
         over = overturned(fresh, self._late.events(), manifest)

@@ -65,8 +65,7 @@ class PlanLoop:
         self._is_unfinished = False
         self._faults = 0
         self._usage = Usage()
-        self._untold = Usage()
-        self._next = ""
+        self._untold, self._next = Usage(), ""
         self._said = ""
         self._saving_ms = 0.0
 
