@@ -1,13 +1,12 @@
 """What a step costs in mini-swe-agent: run by its own interpreter, apart from this project's.
 
-``python _minisweagent.py FILE``: FILE is JSON with ``past``, ``replies``, ``result`` and ``steps``,
-as of ``_plain.median_s``; prints the median of a step in seconds. Its model and its environment
+``python _minisweagent.py FILE``: FILE is JSON with ``past``, ``replies`` and ``result``, as of
+``_plain.step``; takes a step for each line of its input and prints the seconds. Its model and its environment
 are instant: the model is the package's own for tests, the environment answers with ``result``.
 """
 
 import importlib
 import json
-import statistics
 import sys
 import time
 from pathlib import Path
@@ -54,8 +53,7 @@ def main(path: str) -> None:
         )
         for reply in given["replies"]
     ]
-    taken = []
-    for _ in range(given["steps"] + 1):
+    for _ in sys.stdin:
         agent = agents.DefaultAgent(
             models.DeterministicToolcallModel(outputs=outputs),
             Instant(given["result"]),
@@ -69,8 +67,7 @@ def main(path: str) -> None:
         for _ in outputs:
             agent.step()
             agent.save(trajectory)
-        taken.append(time.perf_counter() - began)
-    print(statistics.median(taken[1:]))
+        print(time.perf_counter() - began, flush=True)
 
 
 if __name__ == "__main__":

@@ -5,8 +5,8 @@ state, and a saver in memory keeps each super-step.
 """
 
 import operator
-import statistics
-import time
+from collections.abc import Callable
+from itertools import count
 from typing import Annotated, Any, TypedDict
 
 from langgraph.checkpoint.memory import InMemorySaver
@@ -19,14 +19,13 @@ class _State(TypedDict):
     messages: Annotated[list[Chat], operator.add]
 
 
-def median_s(past: list[Chat], replies: list[Chat], result: str, steps: int) -> float:
-    """Return the median of a step in seconds.
+def step(past: list[Chat], replies: list[Chat], result: str) -> Callable[[], None]:
+    """Return what takes one step.
 
     Args:
         past: The messages with which each step begins.
         replies: What the model says, in order; each ``tool_calls`` of it gets ``result``.
         result: What a call says.
-        steps: How many are measured, after one that is not.
     """
     graph = StateGraph(_State)
     left: list[Chat] = []
@@ -46,10 +45,10 @@ def median_s(past: list[Chat], replies: list[Chat], result: str, steps: int) -> 
     graph.add_edge("ask", "call")
     graph.add_conditional_edges("call", lambda _: "ask" if left else END, ["ask", END])
     compiled = graph.compile(InMemorySaver())
-    taken = []
-    for number in range(steps + 1):
+    numbers = count()
+
+    def taken() -> None:
         left.extend(replies)
-        began = time.perf_counter()
-        compiled.invoke({"messages": past}, {"configurable": {"thread_id": str(number)}})
-        taken.append(time.perf_counter() - began)
-    return statistics.median(taken[1:])
+        compiled.invoke({"messages": past}, {"configurable": {"thread_id": str(next(numbers))}})
+
+    return taken

@@ -12,7 +12,9 @@ import statistics
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,8 +23,9 @@ from loopctl.calls import Action, Ruling, ToolCall, ToolResult, ToolSpec
 from loopctl.domain import Goal, Task, TaskId
 from loopctl.past import Past, Turn
 from loopctl.steps import StepRequest
-from loopctl.testing.steps import ScriptedDoor, StagedModel, calling
+from loopctl.testing.steps import ScriptedDoor, calling
 from loopctl.worker.graph.prompt import assemble
+from loopctl.worker.model.reply import Reply
 from loopctl.worker.work import run_step
 
 NAME: Final = "one step inside the worker, model and tools aside / 15 ms"
@@ -50,24 +53,44 @@ REQUEST: Final = StepRequest(
 
 
 def run() -> dict[str, float]:
-    """Return the ratio, and medians in seconds."""
-    whole = _median(_step)
-    interrupted = _median(lambda: _step(Action.APPROVE))
+    """Return the ratio, medians in seconds, and how they stand to each other.
+
+    What is compared is taken in turns, one after the other in each round, so that a machine that
+    is busy for a while is busy for all.
+    """
+    ours = [_step, partial(_step, Action.APPROVE)]
+    beside = [_plain.step(_past(), _replies(), RESULT), partial(assemble, REQUEST)]
+    with _mini_swe_agent() as mini_step:
+        works = [*map(_timed, (*ours, *beside)), mini_step]
+        whole, interrupted, plain, messages, mini = _medians(works)
     return {
         "ratio": max(whole, interrupted) / LIMIT_S,
         "step": whole,
         "interrupted": interrupted,
-        "plain LangGraph": _plain.median_s(_past(), _replies(), RESULT, STEPS),
-        "mini-swe-agent": _mini_swe_agent(),
-        "messages alone": _median(lambda: assemble(REQUEST)),
+        "plain LangGraph": plain,
+        "step / plain LangGraph": whole / plain,
+        "mini-swe-agent": mini,
+        "step / mini-swe-agent": whole / mini,
+        "messages alone": messages,
     }
 
 
 def _step(action: Action = Action.ALLOW) -> None:
-    model = StagedModel([calling(*calls) for calls in CALLS])
+    model = Instant([calling(*calls) for calls in CALLS])
     door = ScriptedDoor({"bash": _answer}, {"bash": Ruling(action)})
     for _ in run_step(REQUEST, (TOOL,), door, model):
         pass
+
+
+class Instant:
+    """The port ``Model``, which takes no time: it says what it was told to, in order."""
+
+    def __init__(self, script: Sequence[Reply]) -> None:
+        self._script = iter(script)
+
+    def complete(self, *_request: object, **_more: object) -> Reply:
+        """Return the next reply."""
+        return next(self._script)
 
 
 def _answer(call: ToolCall, approval: str | None) -> ToolResult:
@@ -92,28 +115,43 @@ def _as_sent(name: str, arguments: dict[str, str]) -> dict[str, Any]:
     return {"id": f"{name} {arguments}", "type": "function", "function": function}
 
 
-def _mini_swe_agent() -> float:
-    given = {"past": _past(), "replies": _replies(), "result": RESULT, "steps": STEPS}
+@contextmanager
+def _mini_swe_agent() -> Iterator[Callable[[], float]]:
+    """Have the agent's own interpreter at hand; what is yielded has it take one step."""
+    given = {"past": _past(), "replies": _replies(), "result": RESULT}
     python = _venv.python_with(MINI_SWE_AGENT)
     with tempfile.TemporaryDirectory() as name:
         file = Path(name) / "given.json"
         file.write_text(json.dumps(given), encoding="utf-8")
         env = {"HOME": name, "MSWEA_SILENT_STARTUP": "1", "MSWEA_GLOBAL_CONFIG_DIR": name}
-        done = subprocess.run(
+        with subprocess.Popen(
             [python, _minisweagent.__file__, file],
-            check=True,
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             env=env,
             text=True,
-        )
-    return float(done.stdout.splitlines()[-1])
+        ) as process:
+            yield partial(_asked, process)
+            process.communicate()
 
 
-def _median(work: Callable[[], object]) -> float:
-    work()
-    taken = []
-    for _ in range(STEPS):
+def _asked(process: "subprocess.Popen[str]") -> float:
+    assert process.stdin is not None
+    assert process.stdout is not None
+    process.stdin.write("\n")
+    process.stdin.flush()
+    return float(process.stdout.readline())
+
+
+def _timed(work: Callable[[], object]) -> Callable[[], float]:
+    def timed() -> float:
         began = time.perf_counter()
         work()
-        taken.append(time.perf_counter() - began)
-    return statistics.median(taken)
+        return time.perf_counter() - began
+
+    return timed
+
+
+def _medians(works: Sequence[Callable[[], float]]) -> list[float]:
+    rounds = [[work() for work in works] for _ in range(STEPS + 1)]
+    return [statistics.median(taken) for taken in zip(*rounds[1:], strict=True)]

@@ -232,6 +232,7 @@ class Interrupt:
         done: The calls of the step that are finished.
         first_call: The ordinal of the step's first call.
         first_reply: The number of the step's first reply.
+        paid: Replies of the step whose cost is in the checkpoint's plan.
         closed: The summary with which the step has closed the active todo, if it has.
         reason: Why a person is asked, one line.
         since: When the call was begun before; empty for an approval.
@@ -247,6 +248,7 @@ class Interrupt:
     reason: str = ""
     since: str = ""
     first_reply: int = 0
+    paid: int = 0
 
 
 def interrupt_key(iteration: int, ordinal: int) -> int:

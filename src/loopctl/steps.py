@@ -40,6 +40,7 @@ class Resume:
         answer: The person's words.
         approval: The token that goes with the call, once; ``None`` where it needs none.
         closed: The summary with which the step has closed the active todo, if it has.
+        paid: Replies of the step whose cost the budget has in it already.
     """
 
     blob: bytes
@@ -49,6 +50,7 @@ class Resume:
     answer: str
     approval: str | None = None
     closed: str | None = None
+    paid: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +67,8 @@ class StepRequest:
         tier: Which model: ``cheap``, ``standard`` or ``premium``.
         past: What the candidate has been through.
         todos: The plan as it stands, one line a todo, for the worker to see.
-        recalled: What the brain has found that may matter.
+        known: What was recalled for the task when the candidate began; the same in all its steps.
+        recalled: What was recalled for the active todo beside that.
         replies: What the model has answered in this iteration before it was cut short, from
             number ``first_reply`` on; given again, in order, before the model is asked.
         observation: Evidence of the last gate or of the last command; empty on the first step.
@@ -93,6 +96,7 @@ class StepRequest:
     tier: str = "standard"
     past: Past = field(default_factory=Past)
     todos: tuple[str, ...] = ()
+    known: tuple[Memory, ...] = ()
     recalled: tuple[Memory, ...] = ()
     replies: tuple[str, ...] = ()
     observation: str = ""
@@ -179,9 +183,14 @@ class PlanProposed:
 
 @dataclass(frozen=True, slots=True)
 class UsageReported:
-    """What a model call cost."""
+    """What a model call cost; told once more where its kept reply is given again.
+
+    Attributes:
+        reply: Which reply of the step it gave, from 0; ``None`` where it gave none.
+    """
 
     usage: Usage
+    reply: int | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

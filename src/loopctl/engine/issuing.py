@@ -20,7 +20,10 @@ PLANNING: Final = "Break the task down into an ordered list of todos."
 """The sub-goal of a planning step."""
 
 RECALLED: Final = 5
-"""Memories that a step is shown at most."""
+"""Memories for its task that a step is shown at most."""
+
+RECALLED_MORE: Final = 2
+"""Memories for its todo that it is shown beside them; they are sent anew in every step."""
 
 
 class Issuer:
@@ -78,7 +81,8 @@ class Issuer:
             tier=tier(work.task, work.option, is_planning=is_planning),
             past=self.past,
             todos=tuple(todo_line(todo) for todo in plan.todos),
-            recalled=self._recall(None if is_planning else todo),
+            known=self._known(),
+            recalled=() if is_planning or todo is None else self._recall(todo),
             replies=self._replies(iteration),
             observation=observation,
             answer=work.answer,
@@ -118,17 +122,23 @@ class Issuer:
             return ()
         return replies.replies(self._work.session.id, iteration, self.first_reply)
 
-    def _recall(self, todo: Todo | None) -> tuple[Memory, ...]:
-        """Return what may matter for a todo, or for planning; asked once for each."""
-        recall = self._tools.recall
-        if recall is None:
-            return ()
-        key = todo.id if todo is not None else ""
-        if key not in self._recalled:
-            text = todo.text if todo is not None else todo_text(self._work.task, self._work.option)
-            query = f"{text}\n{self._work.task.title}"
-            self._recalled[key] = recall.recall(query, RECALLED)
-        return self._recalled[key]
+    def _known(self) -> tuple[Memory, ...]:
+        """Return what may matter for the task; asked once for a candidate."""
+        recall, known, key = self._tools.recall, self._tools.known, self._work.session.id
+        if recall is not None and key not in known:
+            task = self._work.task
+            text = todo_text(task, self._work.option)
+            known[key] = recall.recall(f"{text}\n{task.title}", RECALLED)
+        return known.get(key, ())
+
+    def _recall(self, todo: Todo) -> tuple[Memory, ...]:
+        """Return what else may matter for a todo; asked once for each."""
+        recall, known = self._tools.recall, self._known()
+        if recall is not None and todo.id not in self._recalled:
+            found = recall.recall(f"{todo.text}\n{self._work.task.title}", RECALLED)
+            more = [memory for memory in found if not _stands_in(memory, known)]
+            self._recalled[todo.id] = tuple(more[:RECALLED_MORE])
+        return self._recalled.get(todo.id, ())
 
 
 def tier(task: Task, option: Option | None, *, is_planning: bool) -> str:
@@ -138,6 +148,10 @@ def tier(task: Task, option: Option | None, *, is_planning: bool) -> str:
     if is_planning:
         return "premium"
     return "cheap" if option is not None else "standard"
+
+
+def _stands_in(memory: Memory, known: tuple[Memory, ...]) -> bool:
+    return any((memory.source, memory.text) == (one.source, one.text) for one in known)
 
 
 def todo_line(todo: Todo) -> str:

@@ -53,6 +53,7 @@ class Step:
         is_stuck: The worker made the same call again and again, and was stopped.
         refused: A model call did not fit the budget, and the step ended there.
         turn: The step in words, for the candidate's past; empty where the worker says none.
+        paid: Replies whose cost is in ``usage``, or was counted before an interrupt.
     """
 
     progress: WorkerProgress
@@ -73,6 +74,7 @@ class Step:
     is_stuck: bool = False
     refused: BudgetRefused | None = None
     turn: str = ""
+    paid: int = 0
 
     @property
     def observation(self) -> str:
@@ -121,7 +123,8 @@ def pursue(worker: Worker, request: StepRequest, sandbox: Sandbox, watch: Watch)
     """
     step = Step(progress=WorkerProgress(False, False, ""))  # noqa: FBT003 - nothing seen yet
     if request.resume is not None:
-        step = replace(step, done=request.resume.done, closed=request.resume.closed)
+        resume = request.resume
+        step = replace(step, done=resume.done, closed=resume.closed, paid=resume.paid)
     try:
         events = worker.execute_step(request, sandbox)
         for event in events:
@@ -187,8 +190,9 @@ def _fold(step: Step, event: StepEvent) -> Step:
 
 def _fold_account(step: Step, event: UsageReported | BudgetRefused | TurnTaken) -> Step:
     match event:
-        case UsageReported(usage):
-            return replace(step, usage=step.usage + usage)
+        case UsageReported(usage, reply):
+            paid = step.paid if reply is None else max(step.paid, reply + 1)
+            return replace(step, usage=step.usage + usage, paid=paid)
         case BudgetRefused():
             return replace(step, refused=event)
         case TurnTaken(text):

@@ -62,6 +62,7 @@ def interrupt(
         reason=raised.reason,
         since=raised.since,
         first_reply=first_reply,
+        paid=step.paid,
     )
 
 
@@ -106,4 +107,5 @@ def resume(saved: Interrupt, decision: Decision, calls: CallDecisions) -> Resume
         answer=decision.answer or "",
         approval=approval,
         closed=saved.closed,
+        paid=saved.paid,
     )

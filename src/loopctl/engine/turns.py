@@ -1,4 +1,7 @@
-"""The past of a candidate, one turn for each of its steps: pure."""
+"""The past of a candidate, one turn for each of its steps: pure.
+
+It only grows at its end: what a request has shown stays as it was in all later ones.
+"""
 
 from dataclasses import replace
 from typing import Final
@@ -11,19 +14,15 @@ _GAP: Final = "\n[…]\n"
 def remembered(past: Past, iteration: int, text: str) -> Past:
     """Return the past with what a step came to, in words; with none of them it stays as it is.
 
-    A planning step and the step after it are one iteration, and so one turn.
+    A planning step and the step after it are one iteration: their turns have the same number.
     """
     if not text:
         return past
-    turns = past.turns
-    if has_begun(past, iteration):
-        text = f"{turns[-1].text}\n{text}"
-        turns = turns[:-1]
-    return replace(past, turns=(*turns, Turn(iteration, cut(text))))
+    return replace(past, turns=(*past.turns, Turn(iteration, cut(text))))
 
 
 def has_begun(past: Past, iteration: int) -> bool:
-    """Say whether the iteration has a turn that may still become longer."""
+    """Say whether a step of the iteration, its planning, has its turn already."""
     return bool(past.turns) and past.turns[-1].number == iteration
 
 

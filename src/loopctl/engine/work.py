@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 
 from loopctl.clock import Clock
-from loopctl.contextports import Compactor, Recall
+from loopctl.contextports import Compactor, Memory, Recall
 from loopctl.domain import Axis, DecisionDraft, Goal, Option, Sha, StopReason, Task, Usage
 from loopctl.engine.permission import Permission
 from loopctl.engine.progress import StallLimits
@@ -86,7 +86,9 @@ class Tools:
         run_budget: The same for every task of the run.
         replies: Gives what a model has answered in a step that was cut short.
         compactor: Keeps the pasts short; without one they grow.
-        recall: Finds what may matter for a todo.
+        recall: Finds what may matter for a task, and for a todo.
+        known: What was recalled for a task, by its candidate's session: it stands before the past
+            in every request, so it stays what it was when the candidate began.
     """
 
     gate: Gate
@@ -105,6 +107,7 @@ class Tools:
     replies: ReplyStore | None = None
     compactor: Compactor | None = None
     recall: Recall | None = None
+    known: dict[str, tuple[Memory, ...]] = field(default_factory=dict)
 
     def is_paused(self) -> bool:
         """Return whether no further step may be issued; asked only where one would be."""

@@ -141,10 +141,7 @@ def set_up(
     layout.root.chmod(0o700)
     presence = Presence(layout.root / "presence.lock")
     with locked(layout.root / "setup.lock"):
-        write_if_changed(
-            layout.global_config,
-            global_config_text(*trusted_folders(checkout.root), layout.git_dir).encode(),
-        )
+        write_if_changed(layout.global_config, global_config(layout, checkout))
         _mark(layout, git)
         _exclude_from_user(layout, checkout)
         if not layout.git_dir.exists():
@@ -270,6 +267,13 @@ def _configure(
     ]
     (layout.git_dir / "info").mkdir(mode=0o700, exist_ok=True)
     write_if_changed(layout.git_dir / "info" / "exclude", b"\n".join([*patterns, b""]))
+
+
+def global_config(layout: Layout, checkout: Checkout) -> bytes:
+    """Return what stands for the user's global configuration: which folders git may enter."""
+    return global_config_text(*trusted_folders(checkout.root), layout.git_dir).encode(
+        errors="surrogateescape"
+    )
 
 
 def config_text(some_object: str) -> bytes:

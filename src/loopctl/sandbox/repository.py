@@ -20,7 +20,7 @@ from loopctl.sandbox.leftovers import Leftover, leftovers, names
 from loopctl.sandbox.library import Library
 from loopctl.sandbox.mirror import Mirror
 from loopctl.sandbox.objects import KEPT, Objects
-from loopctl.sandbox.owned import USER_HEAD, Layout, config_text
+from loopctl.sandbox.owned import USER_HEAD, Layout, config_text, global_config
 from loopctl.sandbox.wip import CheckoutFiles, Uncommitted
 from loopctl.sandbox.worktree import Surroundings, Worktree
 
@@ -64,7 +64,8 @@ class OwnedRepository:
         self._env = env
         self._layout = Layout(local)
         self._checkout = inspect(checkout, path)
-        plain = Git(path, self._layout.global_config)
+        trusted = global_config(self._layout, self._checkout)
+        plain = Git(path, self._layout.global_config, global_content=trusted)
         self._own = plain.at(self._layout.git_dir).keeping(config_text(self._checkout.head))
         self._users = plain.on_users(self._checkout.common_dir)
         self._objects = Objects(self._own, Library(self._layout.git_dir), local)

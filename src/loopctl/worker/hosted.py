@@ -118,15 +118,19 @@ class HostedStep:
             return False
         key = _identity(event)
         if key in self._untold:
-            # What stood before it was not repeated: a kept reply costs nothing, for one.
+            # What stood before it was not repeated.
             del self._untold[: self._untold.index(key) + 1]
             return False
         self._told.append(key)
-        if isinstance(event, UsageReported):
+        if isinstance(event, UsageReported) and not self._is_of_before(event):
             self._reported += event.usage
         self._has_called |= isinstance(event, ToolCallStarted)
         self._has_errored |= isinstance(event, ToolCallFinished) and event.is_error
         return True
+
+    def _is_of_before(self, event: UsageReported) -> bool:
+        """Say whether the till of another process has paid for it."""
+        return event.reply is not None and event.reply < len(self._request.replies)
 
     def serve(self, ask: Ask) -> Answer:
         """Return the answer.

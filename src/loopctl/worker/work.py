@@ -9,8 +9,6 @@ from contextlib import closing
 from typing import Any, Final, cast
 
 from langchain_core.runnables import RunnableConfig
-from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
-from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.types import Command
 
 from loopctl.calls import ApprovalRequired, OutcomeUnknown, ToolSpec, Waiting, call_key
@@ -22,6 +20,7 @@ from loopctl.worker.graph import story
 from loopctl.worker.graph.blob import freeze, thaw
 from loopctl.worker.graph.cycle import compiled
 from loopctl.worker.graph.replies import arguments_of
+from loopctl.worker.graph.saver import LateSaver
 from loopctl.worker.graph.state import State, Surroundings, first_state, tool_call
 from loopctl.worker.model.reply import Model
 
@@ -66,8 +65,7 @@ def run_step(
 
 
 def _cycled(around: Surroundings, connection: sqlite3.Connection) -> Iterator[StepEvent]:
-    # Only plain types come back from a blob, whatever the environment says of that.
-    saver = SqliteSaver(connection, serde=JsonPlusSerializer(allowed_msgpack_modules=None))
+    saver = LateSaver(connection, is_filled=around.is_thawed)
     graph = compiled(saver)
     updates = graph.stream(
         Command(resume=True) if around.is_thawed else first_state(around.request),
@@ -84,6 +82,7 @@ def _cycled(around: Surroundings, connection: sqlite3.Connection) -> Iterator[St
                 held = update["__interrupt__"][0].value
     yield from around.drain()
     if held is not None:
+        saver.flush()
         waiting = _waiting(around, held)
         yield interrupt_for(waiting, freeze(connection, waiting.call.key))
         yield story.progress(cast("State", graph.get_state(_CONFIG).values))

@@ -5,7 +5,8 @@ them what one that asks a model does: put aside, ask, settle, keep, act.
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -13,7 +14,7 @@ from typing import Any
 import pytest
 
 from loopctl import failpoints
-from loopctl.calls import ToolCall, ToolResult
+from loopctl.calls import Ruling, ToolCall, ToolResult, ToolSpec
 from loopctl.domain import Goal, Limits, RunStatus, Scope, Sha, Task, TaskId, Usage
 from loopctl.engine.taskrun import RunContext, Start, TaskRun
 from loopctl.engine.work import Ended, Tools
@@ -38,7 +39,11 @@ from loopctl.testing import (
     ScriptedGate,
     StillClock,
 )
+from loopctl.testing.steps import calling
+from loopctl.worker.model.reply import Reply
+from loopctl.worker.work import run_step
 
+READ = ToolSpec("read_file", "Reads.", {"type": "object"})
 PRICE = Usage(10, 5, 0.01)
 WORST = 20
 REPLIES = 3
@@ -97,11 +102,65 @@ class Asking:
         return reply
 
 
+@dataclass
+class Inside:
+    """The ports ``Model`` and ``Door`` of one step: replies are paid for, and kept."""
+
+    house: Asking
+    request: StepRequest
+    replies: int = 0
+
+    def complete(self, *_request: Any, **_more: Any) -> Reply:
+        number = self.request.first_reply + self.replies
+        claim = Claim("r1", self.request.task.id, "step", "m", WORST, 0.02)
+        taken = self.house.purse.reserve(claim)
+        assert isinstance(taken, Reserved)
+        self.house.asked[self.request.loop_iteration, number] += 1
+        self.house.purse.settle(taken.id, PRICE)
+        calls: tuple[tuple[str, Any], ...] = (("read_file", {"path": f"{number}"}),)
+        if self.replies == REPLIES - 1:
+            last = ("plan", {"todos": ["one", "two"]}), ("todo_done", {"summary": "done"})
+            calls = last[:1] if self.request.is_planning else last[1:]
+        # No two answers of a model are the same.
+        return calling(*calls, text=f"{number}.{self.house.asked.total()}", usage=PRICE)
+
+    def rule(self, call: ToolCall) -> Ruling:
+        del call
+        return Ruling()
+
+    def call(self, call: ToolCall, approval: str | None = None) -> ToolResult:
+        del approval
+        return ToolResult(f"seen {call.arguments_json}")
+
+    def keep_reply(self, number: int, reply: str) -> None:
+        self.replies += 1
+        request = self.request
+        self.house.stores.replies.keep(request.session_id, request.loop_iteration, number, reply)
+
+    def reserve(self, claim: Claim) -> Reserved:
+        raise NotImplementedError
+
+    def settle(self, reservation: int, usage: Usage) -> None:
+        raise NotImplementedError
+
+
+class Cycling(Asking):
+    """The same by the model worker's own cycle."""
+
+    def execute_step(self, request: StepRequest, sandbox: Any) -> Iterator[StepEvent]:
+        inside = Inside(self, request)
+        for event in run_step(request, (READ,), inside, inside):
+            if isinstance(event, TodoDone):
+                sandbox.restore(f"{sandbox.tree}+{request.loop_iteration}")
+            yield event
+
+
 class House:
     """All that outlives a process: the files of the store, the repository, the model's log."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, worker: type[Asking] = Asking) -> None:
         self.folder = folder
+        self.worker = worker
         self.repository = MemoryRepository()
         self.asked: Counter[tuple[int, int]] = Counter()
         with Stores(folder, StillClock()) as stores:
@@ -134,7 +193,7 @@ class House:
                 purse=stores.purse(RunCaps()),
                 replies=stores.replies,
             )
-            workers = {"graph": Asking(stores, self.asked)}
+            workers = {"graph": self.worker(stores, self.asked)}
             context = RunContext("r1", Goal("g"), Settings(), tools, workers)
             task = Task(TaskId("T1"), "One", worker="graph", budget=Limits(usd=9.0))
             return TaskRun(context, task, Start(Sha("c1"))).run()
@@ -201,6 +260,18 @@ def test_kill_at_some_writes_costs_at_most_the_call_that_was_under_way(
     assert sweep(tmp_path, killed_at, points, range(1, len(points) + 1, 7)) == []
 
 
+def test_kill_of_the_model_workers_own_cycle_counts_each_reply_once_in_the_plan_too(
+    tmp_path: Path, killed_at: Callable[[int], list[str]]
+) -> None:
+    passed = killed_at(0)
+    assert House(new(tmp_path, "0"), Cycling).drive().is_passed
+    points = list(passed)
+    kept = [number for number, name in enumerate(points, 1) if name.startswith("replies.")]
+    assert len(kept) >= 3 * REPLIES
+    numbers = [*kept, *(number + 1 for number in kept if number < len(points))]
+    assert sweep(tmp_path, killed_at, points, sorted(numbers), Cycling) == []
+
+
 @pytest.mark.slow
 def test_kill_at_every_write_costs_at_most_the_call_that_was_under_way(
     tmp_path: Path, killed_at: Callable[[int], list[str]], points: list[str]
@@ -209,13 +280,17 @@ def test_kill_at_every_write_costs_at_most_the_call_that_was_under_way(
 
 
 def sweep(
-    folder: Path, killed_at: Callable[[int], list[str]], points: list[str], numbers: range
+    folder: Path,
+    killed_at: Callable[[int], list[str]],
+    points: list[str],
+    numbers: Sequence[int],
+    worker: type[Asking] = Asking,
 ) -> list[str]:
     """Return what went otherwise than it should."""
     wrong = []
     for number in numbers:
         killed_at(0)
-        house = House(new(folder, str(number)))
+        house = House(new(folder, str(number)), worker)
         killed_at(number)
         ended = drive_on(house)
         killed_at(0)

@@ -98,6 +98,9 @@ def test_control_calls_are_no_calls_through_the_door(play: Any) -> None:
         ("plan", {"todos": ["a", " "]}),
         ("plan", {"todos": [str(number) for number in range(51)]}),
         ("plan", {"todos": ["a"], "more": 1}),
+        ("plan", {"todos": ["a" * 2001]}),
+        ("todo_done", {"summary": "s" * 8001}),
+        ("defer", {"reason": "r", "decision_needed": "?" * 100_000}),
     ],
 )
 def test_wrong_control_call_goes_back_and_ends_nothing(play: Any, call: tuple[str, Any]) -> None:
@@ -117,25 +120,31 @@ def test_planning_step_ends_with_the_plan(play: Any) -> None:
     assert all(asked.must_call for asked in played.model.asked)
 
 
-def test_planning_step_offers_reading_and_asking_and_nothing_that_changes(play: Any) -> None:
-    played = play(calling(PLAN), is_planning=True)
+def test_planning_step_is_told_of_the_same_tools_in_the_same_order_as_the_others(play: Any) -> None:
+    planning = play(calling(PLAN), is_planning=True).model.asked[0]
+    working = play(DONE).model.asked[0]
 
-    assert played.model.asked[0].tools == (
-        "read_file",
-        "plan",
-        "defer",
-        "fork",
-        "premise_invalid",
-        "assume",
-        "propose",
-    )
+    assert planning.specs == working.specs
 
 
-def test_planning_step_cannot_call_what_it_is_not_offered(play: Any) -> None:
-    played = play(calling(LIST), calling(PLAN), is_planning=True)
+@pytest.mark.parametrize(
+    "call", [LIST, ("write_file", {"path": "a", "content": "b"}), ("push", {"branch": "main"})]
+)
+def test_planning_step_makes_no_call_that_might_change_something(play: Any, call: Any) -> None:
+    played = play(calling(call), calling(PLAN), is_planning=True)
 
-    assert played.door.calls == []
-    assert "there is no tool 'bash' here" in played.told()[0]
+    assert not [line for line in played.door.trace if not line.startswith("keep")]
+    (told,) = played.told()
+    assert f"this step makes the plan; {call[0]} comes after it" in told
+    assert told.endswith("read_file, plan, defer, fork, premise_invalid, assume, propose")
+    assert played.only(PlanProposed)
+
+
+def test_planning_step_closes_no_todo(play: Any) -> None:
+    played = play(DONE, calling(PLAN), is_planning=True)
+
+    assert played.of(TodoDone) == []
+    assert "todo_done comes after it" in played.told()[0]
 
 
 def test_planning_reply_without_plan_has_one_reminder_then_the_step_ends(play: Any) -> None:

@@ -18,7 +18,7 @@ from loopctl.calls import (
     Waiting,
     call_key,
 )
-from loopctl.domain import DecisionKind
+from loopctl.domain import DecisionKind, Usage
 from loopctl.plan import CallDone
 from loopctl.steps import (
     Assumed,
@@ -204,7 +204,8 @@ def test_without_blob_the_whole_step_is_taken_again_on_the_kept_replies(play: An
     before = play(BATCH, door=gated())
     event = before.only(InterruptRequired)
     replies = tuple(before.door.kept.values())
-    played = play(DONE, door=gated(), resume=resume_of(event, blob=b""), replies=replies)
+    resume = resume_of(event, blob=b"", paid=1)
+    played = play(DONE, door=gated(), resume=resume, replies=replies)
 
     assert played.door.trace[-4:] == [
         "call write_file 0",
@@ -213,7 +214,7 @@ def test_without_blob_the_whole_step_is_taken_again_on_the_kept_replies(play: An
         "keep 1",
     ]
     assert played.door.approvals == [None, "token", None]
-    assert len(played.of(UsageReported)) == 1
+    assert [told.reply for told in played.of(UsageReported)] == [1]
 
 
 def test_without_blob_a_refused_call_is_not_made_either(play: Any) -> None:
@@ -307,11 +308,19 @@ def test_reply_that_was_kept_is_given_again_instead_of_asking(play: Any) -> None
     again = play(replies=replies)
 
     assert again.model.asked == []
-    assert again.of(UsageReported) == []
     assert again.door.kept == whole.door.kept
     assert again.door.calls == whole.door.calls
-    paid = [event for event in whole.events if not isinstance(event, UsageReported)]
-    assert again.events == paid
+    assert again.events == whole.events, "what it has cost is told again too"
+    assert [told.reply for told in again.of(UsageReported)] == [0, 1]
+
+
+def test_reply_that_was_kept_before_its_cost_was_is_given_again_for_nothing(play: Any) -> None:
+    whole = play(DONE)
+    old = json.loads(whole.door.kept[0])
+    del old["usage"]
+    again = play(replies=(json.dumps(old),))
+
+    assert [told.usage for told in again.of(UsageReported)] == [Usage()]
 
 
 def test_model_is_asked_when_the_kept_replies_are_used_up(play: Any) -> None:

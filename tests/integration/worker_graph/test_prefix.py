@@ -1,5 +1,6 @@
 """What consecutive requests of one task have in common: a long prefix."""
 
+from collections.abc import Callable
 from itertools import pairwise
 from typing import Any
 
@@ -34,7 +35,10 @@ def share(one: str, other: str) -> float:
     return next((i for i in range(length) if one[i] != other[i]), length) / length
 
 
-def test_consecutive_requests_share_most_of_their_characters_as_a_prefix(play: Any) -> None:
+@pytest.mark.parametrize("text", [prompt, lambda asked: asked.text], ids=["all", "messages"])
+def test_consecutive_requests_share_most_of_their_characters_as_a_prefix(
+    play: Any, text: Callable[[Asked], str]
+) -> None:
     past = Past()
     asked: list[Asked] = []
     for number in range(1, 9):
@@ -53,14 +57,37 @@ def test_consecutive_requests_share_most_of_their_characters_as_a_prefix(play: A
             loop_iteration=number,
             step_goal=f"write part {number}",
             todos=tuple(f"[{n}] write part {n}" for n in range(number, 9)),
+            known=(Memory("docs/import.md", "A table has a header row. " * 40, 1.0),) * 5,
             recalled=(Memory("docs/import.md", f"part {number} is like the others", 1.0),),
         )
         asked += played.model.asked
         past = Past(turns=(*past.turns, Turn(number, played.only(TurnTaken).text)))
 
-    shares = [share(one, other) for one, other in pairwise(map(prompt, asked))]
+    shares = [share(one, other) for one, other in pairwise(map(text, asked))]
     assert len(shares) == 23
     assert min(shares) >= SHARE
+
+
+def test_long_records_and_long_observations_leave_the_share_as_it_is(play: Any) -> None:
+    past, observation = Past(), ""
+    asked: list[Asked] = []
+    known = tuple(Memory(f"docs/{n}.md", f"{n} " * 500, 1.0) for n in range(5))
+    for number in range(1, 9):
+        played = play(
+            calling(("read_file", {"path": "x" * 900}), text="t" * 5000),
+            calling(("todo_done", {"summary": "y" * 900}), text="u" * 5000),
+            past=past,
+            known=known,
+            recalled=(Memory("docs/more.md", f"{number}" * 1200, 1.0),) * 2,
+            observation=observation,
+            loop_iteration=number,
+            todos=tuple(f"done: part {n} ({'it is done ' * 60})" for n in range(3)),
+        )
+        asked += played.model.asked
+        past = Past(turns=(*past.turns, Turn(number, played.only(TurnTaken).text)))
+        observation = f"the check of part {number} failed\n" * 400
+
+    assert min(share(one, other) for one, other in pairwise(map(prompt, asked))) >= SHARE
 
 
 def test_requests_of_one_step_are_each_a_prefix_of_the_next(play: Any) -> None:

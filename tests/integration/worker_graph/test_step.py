@@ -8,7 +8,7 @@ import pytest
 from loopctl.calls import Action, Ruling, ToolCall, ToolResult
 from loopctl.domain import Usage
 from loopctl.errors import CancelledError
-from loopctl.past import TURN_BYTES
+from loopctl.past import TURN_BYTES, Past, Turn
 from loopctl.steps import (
     StepEvent,
     TodoDone,
@@ -147,12 +147,22 @@ def test_turn_tells_words_calls_results_and_errors_in_short(play: Any) -> None:
 def test_long_turn_is_cut_in_its_middle(play: Any) -> None:
     door = ScriptedDoor({"bash": lambda _call, _approval: ToolResult("é" * 5000)})
     script = [calling(("bash", {"command": f"{n}{'x' * 900}"}), text="t" * 3000) for n in range(9)]
-    turn = play(*script, DONE, door=door).only(TurnTaken).text
+    past = Past(turns=tuple(Turn(number, "p" * 4096) for number in range(1, 11)))
+    turn = play(*script, DONE, door=door, past=past).only(TurnTaken).text
 
-    assert TURN_BYTES - 100 < len(turn.encode()) <= TURN_BYTES
+    assert TURN_BYTES * 3 // 4 < len(turn.encode()) <= TURN_BYTES
     assert "bytes left out" in turn
     assert turn.startswith("ttt")
     assert turn.endswith('[todo_done {"summary": "written"} gave: The todo is closed.]')
+
+
+def test_record_of_a_step_with_a_short_prompt_is_short_and_leaves_no_call_out(play: Any) -> None:
+    door = ScriptedDoor({"bash": lambda _call, _approval: ToolResult("é" * 5000)})
+    script = [calling(("bash", {"command": f"run {n}"}), text="t" * 3000) for n in range(5)]
+    turn = play(*script, DONE, door=door).only(TurnTaken).text
+
+    assert len(turn.encode()) < 1500
+    assert all(f"run {n}" in turn for n in range(5))
 
 
 def test_ids_are_made_sound_where_the_provider_sends_empty_or_repeated_ones(play: Any) -> None:

@@ -1,6 +1,7 @@
 """Replies that cannot be used, and models that cannot be had."""
 
 import json
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -196,7 +197,7 @@ def test_calls_beyond_the_limit_of_one_reply_are_not_made(play: Any) -> None:
 
     assert len(played.door.calls) == 64
     assert "may ask for 64 calls" in played.told()[-1]
-    assert len(played.told()) == 70
+    assert len(played.told()) == 65
 
 
 PAST = Past(turns=tuple(Turn(n, f"turn {n}\n" + "long " * 200) for n in range(1, 9)))
@@ -242,3 +243,18 @@ def test_usage_of_every_reply_is_told_also_of_wrong_ones(play: Any) -> None:
         Usage(2, 2),
         Usage(10, 5, 0.001),
     ]
+
+
+def test_reply_with_thousands_of_calls_is_answered_once_for_what_is_too_much(play: Any) -> None:
+    played = play(calling(*[LIST] * 3000), DONE)
+
+    assert len(played.door.calls) == 64
+    assert len(played.told()) == 65
+    assert "what came after was not made" in played.told()[-1]
+
+
+def test_id_of_a_call_that_is_far_too_long_is_replaced(play: Any) -> None:
+    one = calling(LIST)
+    played = play(type(one)("", (replace(one.calls[0], id="i" * 9000),)), DONE)
+
+    assert "iii" not in played.model.asked[-1].text

@@ -14,13 +14,15 @@ from loopctl.context.compaction import BackgroundCompactor
 from loopctl.context.stretch import CUT
 from loopctl.context.summaries import BY_RULE
 from loopctl.contextports import Question
-from loopctl.domain import Limits, Mode
+from loopctl.domain import Goal, Limits, Mode, Task, TaskId
 from loopctl.errors import CancelledError, StoreError
 from loopctl.events import ContextCompacted
 from loopctl.past import Past, Summary, Turn
 from loopctl.settings import ContextSettings, Settings
+from loopctl.steps import StepRequest
 from loopctl.testing import MemoryEventLog
 from loopctl.testing.context import HeldExecutor, ScriptedOracle
+from loopctl.worker.graph.prompt import assemble
 
 # The spike's run: twelve steps, counted from 0 as there, an event of equal size in each; the
 # window holds six events and is blown by the seventh; a summary is small against an event.
@@ -151,6 +153,10 @@ def test_fact_of_the_first_step_is_still_told_at_the_twelfth(writer: str, produc
             bench.producer.run_all()
     assert not any(fact in one.text for one in past.turns)
     assert fact in past.summaries[0].text
+    request = StepRequest(
+        "s", 12, "the twelfth", Goal("g"), Task(TaskId(TASK), "t"), "r", past=past
+    )
+    assert fact in "".join(message["content"] for message in assemble(request))
 
 
 def test_summary_that_is_not_ready_is_not_waited_for() -> None:

@@ -127,13 +127,29 @@ def test_memories_are_asked_for_once_a_todo_and_shown_in_each_of_its_steps(
     assert recall.queries == [
         f"{text}\n{title}" for text in ("make the reader", "read it", "write it")
     ]
-    assert {request.recalled for request in hands.requests} == {memories[:RECALLED]}
+    assert {request.known for request in hands.requests} == {memories[:RECALLED]}
+    assert {request.recalled for request in hands.requests} == {()}
+
+
+def test_a_todo_is_shown_a_few_memories_beside_those_of_its_task(
+    bench: Any, task: MakeTask
+) -> None:
+    bench.gate.passing = frozenset({"good"})
+    one, two, three, four = (Memory(f"f{n}", "text", 1.0) for n in range(4))
+    found = {"make": (one,), "read": (one, two, three, four), "write": (four, one)}
+    recall = bench.more["recall"] = ScriptedRecall()
+    recall.recall = lambda query, limit: found[query.split()[0]][:limit]  # type: ignore[method-assign]
+    hands = planner(PLAN, ScriptedStep("b", DONE), ScriptedStep("good", DONE))
+    assert bench.run(hands, task(prompt="make the reader")).is_passed
+    assert [request.recalled for request in hands.requests] == [(), (two, three), (four,)]
+    assert {request.known for request in hands.requests} == {(one,)}
 
 
 def test_without_a_recall_nothing_is_shown(bench: Any, task: MakeTask) -> None:
     hands = ScriptedWorker([ScriptedStep(events=DONE)])
     bench.run(hands, task())
-    assert (hands.requests[0].recalled, hands.requests[0].replies) == ((), ())
+    shown = hands.requests[0]
+    assert (shown.known, shown.recalled, shown.replies) == ((), (), ())
 
 
 # The past
@@ -168,20 +184,20 @@ def test_resumed_session_goes_on_with_its_past(bench: Any, task: MakeTask) -> No
     assert hands.requests[0].past.turns == (Turn(1, "one"),)
 
 
-def test_what_planning_has_seen_is_part_of_the_first_turn(bench: Any, task: MakeTask) -> None:
+def test_what_planning_has_seen_stays_before_the_first_turn(bench: Any, task: MakeTask) -> None:
     bench.gate.passing = frozenset({"good"})
     plan = replace(PLAN, events=(*PLAN.events, TurnTaken("looked")))
     hands = planner(plan, turn("read", "half", DONE), turn("wrote", "good", DONE))
     assert bench.run(hands, task()).is_passed
     assert hands.requests[1].past.turns == (Turn(1, "looked"),)
-    assert hands.requests[2].past.turns == (Turn(1, "looked\nread"),)
+    assert hands.requests[2].past.turns == (Turn(1, "looked"), Turn(1, "read"))
 
 
 def test_past_is_tended_once_before_each_iteration_and_what_comes_of_it_stays(
     bench: Any, task: MakeTask
 ) -> None:
     def summarize(past: Past) -> Past:
-        if len(past.turns) < 2:
+        if len(past.turns) < 3:
             return past
         last = past.turns[-1].number
         return Past((*past.summaries, Summary(past.turns[0].number, last, "short")), ())
@@ -194,7 +210,7 @@ def test_past_is_tended_once_before_each_iteration_and_what_comes_of_it_stays(
     )
     assert bench.run(hands, task()).is_passed
     assert [(session, name) for session, name, _ in compactor.tended] == [("r1/T1/main", "T1")] * 4
-    assert [len(past.turns) for _, _, past in compactor.tended] == [0, 1, 2, 1]
+    assert [len(past.turns) for _, _, past in compactor.tended] == [0, 2, 3, 1]
     assert hands.requests[-1].past == Past((Summary(1, 2, "short"),), (Turn(3, "3"),))
     assert bench.sessions.saved[-1][2].past.summaries == (Summary(1, 2, "short"),)
 
@@ -227,7 +243,7 @@ def test_interrupted_iteration_keeps_what_planning_has_seen_and_is_not_tended_ag
     hands = planner(turn("paid", "half", DONE), turn("wrote", "good", DONE))
     assert bench.run(hands, task(), Start(head=Sha("c1"), answers=(answer,))).is_passed
     assert hands.requests[0].past.turns == (Turn(1, "looked"),)
-    assert hands.requests[1].past.turns == (Turn(1, "looked\npaid"),)
+    assert hands.requests[1].past.turns == (Turn(1, "looked"), Turn(1, "paid"))
     assert len(compactor.tended) == 2
 
 

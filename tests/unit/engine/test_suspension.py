@@ -8,6 +8,7 @@ import pytest
 
 from loopctl.calls import ApprovalRequired, OutcomeUnknown, ToolCall, ToolResult
 from loopctl.domain import (
+    APPROVED,
     Axis,
     Decision,
     DecisionDraft,
@@ -23,7 +24,7 @@ from loopctl.engine.answers import Answer, check, freed
 from loopctl.engine.questions import AGAIN, HAPPENED
 from loopctl.engine.taskrun import Start
 from loopctl.errors import AnswerError, LedgerConflictError
-from loopctl.plan import CallDone
+from loopctl.plan import CallDone, decode_interrupt, encode_interrupt
 from loopctl.steps import (
     Deferred,
     InterruptRequired,
@@ -381,3 +382,20 @@ def test_rejected_call_frees_its_task_and_a_rejected_outcome_does_not() -> None:
         answered(DecisionKind.APPROVAL, "reject", key=""),
     ):
         assert freed([kept], [kept]) == ()
+
+
+def test_what_was_counted_before_an_interrupt_is_named_so_that_it_is_not_counted_again(
+    bench: Any, task: MakeTask, worker: MakeWorker
+) -> None:
+    paid = tuple(UsageReported(SPENT.usage, number) for number in range(2))
+    bench.run(worker(ScriptedStep(events=(*paid, APPROVAL))), task())
+    saved = bench.sessions.records["r1/T1/main"].interrupt
+    assert (saved.paid, saved.checkpoint.plan.budget.usd_used) == (2, 1.0)
+    assert decode_interrupt(encode_interrupt(saved)).paid == 2
+    hands = worker(ScriptedStep(events=DONE))
+    bench.run(
+        hands, task(), Start(head=Sha("c1"), answers=(answered(DecisionKind.APPROVAL, APPROVED),))
+    )
+    resume = hands.requests[0].resume
+    assert resume is not None
+    assert resume.paid == 2

@@ -129,6 +129,19 @@ def test_what_was_settled_and_not_told_is_reported_once(step: HostedStep) -> Non
     assert step.unreported() is None
 
 
+def test_what_another_process_has_paid_is_told_and_hides_nothing_that_this_one_has(
+    behind: Behind,
+) -> None:
+    request = StepRequest("s", 1, "", Goal(), Task(TaskId("T"), "t"), "r", replies=("r0",))
+    step = HostedStep(request, behind, PayersTill(behind, "r", "T", Limits()), behind)
+    before = UsageReported(USAGE, 0)
+    assert told(step, before) == [before]
+    reserved = step.serve(Reserve(CLAIM))
+    assert isinstance(reserved, Reserved)
+    step.serve(Settle(reserved.id, USAGE))
+    assert step.unreported() == UsageReported(USAGE)
+
+
 def test_progress_comes_from_the_child_or_from_what_was_seen_of_it(step: HostedStep) -> None:
     told(step, ToolCallStarted(0, "look"), ToolCallFinished(0, "look", "no", is_error=True))
     seen = WorkerProgress(made_tool_calls=True, tool_calls_errored=True, response_delta_hash="")

@@ -43,7 +43,10 @@ def call_llm(state: State, runtime: _Around) -> _Update:
         text = request.replies[state["replies"]]
         # Kept once more under its number, by which the engine knows how many a step has used.
         around.door.keep_reply(number, text)
-        return _replied(state, load_reply(text), is_given_again=True)
+        reply = load_reply(text)
+        if request.resume is None or state["replies"] >= request.resume.paid:
+            _paid(state, reply, around)
+        return _replied(state, reply, is_given_again=True)
     came = around.model.complete(
         request.tier,
         [*_prompt(state, around), *shortened(state["thread"], state["level"])],
@@ -54,8 +57,7 @@ def call_llm(state: State, runtime: _Around) -> _Update:
     match came:
         case Reply():
             kept = load_reply(around.door.keep_reply(number, dump_reply(came)))
-            around.usage += came.usage
-            around.events.append(UsageReported(came.usage))
+            _paid(state, came, around)
             return _replied(state, kept, is_given_again=False)
         case Overflow(reason):
             return _overflown(state, around, reason)
@@ -93,8 +95,14 @@ def parse(state: State, runtime: _Around) -> _Update:
 def _prompt(state: State, around: Surroundings) -> list[dict[str, Any]]:
     level = state["level"]
     if level not in around.prompts:
-        around.prompts[level] = assemble(around.request, level)
+        around.prompts[level] = assemble(around.request, level, around.offered_bytes)
     return around.prompts[level]
+
+
+def _paid(state: State, reply: Reply, around: Surroundings) -> None:
+    """Tell what a reply has cost: once in the life of its step, whoever asked for it."""
+    around.usage += reply.usage
+    around.events.append(UsageReported(reply.usage, state["replies"]))
 
 
 def _replied(state: State, reply: Reply, *, is_given_again: bool) -> _Update:

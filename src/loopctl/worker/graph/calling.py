@@ -16,6 +16,7 @@ from loopctl.fencing import clean, fence
 from loopctl.steps import PlanProposed, ToolCallFinished, ToolCallStarted
 from loopctl.worker.graph import control, story
 from loopctl.worker.graph.ends import End, ended_by_limit
+from loopctl.worker.graph.prompt import assemble, turn_bytes
 from loopctl.worker.graph.replies import arguments_of
 from loopctl.worker.graph.state import Call, State, Surroundings, tool_call
 
@@ -32,9 +33,19 @@ def gate(state: State, runtime: _Around) -> _Update:
     why = state["waiting"] or _ruled(call, around)
     if why is not None:
         interrupt({**why, "call": call})
+    started(call, around)
+    return {"waiting": None}
+
+
+def is_held(state: State, around: Surroundings) -> bool:
+    """Return whether the next call has to wait for a person."""
+    return state["waiting"] is not None or _ruled(current(state), around) is not None
+
+
+def started(call: Call, around: Surroundings) -> None:
+    """Tell that a call is made next."""
     made = tool_call(around.request, call, arguments_of(call))
     around.events.append(ToolCallStarted(call["ordinal"], call["tool"], made.arguments_hash))
-    return {"waiting": None}
 
 
 def run_call(state: State, runtime: _Around) -> _Update:
@@ -62,11 +73,16 @@ def ingest(state: State, runtime: _Around) -> _Update:
     events = runtime.context.events
     if state["proposed"] is not None:
         events.append(PlanProposed(tuple(state["proposed"])))
-    turn = story.turn(state)
+    turn = story.turn(state, _turn_bytes(runtime.context))
     if turn is not None:
         events.append(turn)
     events.append(story.progress(state))
     return {"end": state["end"]}
+
+
+def _turn_bytes(around: Surroundings) -> int:
+    messages = around.prompts.get(0) or assemble(around.request, 0, around.offered_bytes)
+    return turn_bytes(messages, around.offered_bytes)
 
 
 def current(state: State) -> Call:

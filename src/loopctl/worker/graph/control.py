@@ -26,6 +26,12 @@ PLAN: Final = "plan"
 MAX_TODOS: Final = 50
 """Open todos of one plan: a longer list would be refused as no plan."""
 
+MAX_CHARS: Final = 8000
+"""Of one text of a control call: it goes into checkpoints, reports, and to people."""
+
+TODO_CHARS: Final = 2000
+"""Of a todo, which every later request repeats."""
+
 _Arguments = Mapping[str, Any]
 
 
@@ -46,9 +52,9 @@ class Controlled:
     is_error: bool = False
 
 
-def _words(description: str, *, is_needed: bool = True) -> _Arguments:
+def _words(description: str, *, is_needed: bool = True, max_chars: int = MAX_CHARS) -> _Arguments:
     # What is needed must say something: at least one character that is no white space.
-    return {"type": "string", "description": description} | (
+    return {"type": "string", "maxLength": max_chars, "description": description} | (
         {"pattern": r"\S"} if is_needed else {}
     )
 
@@ -73,7 +79,7 @@ SPECS: Final = (
         _object(
             todos={
                 "type": "array",
-                "items": _words("One todo, one line."),
+                "items": _words("One todo, one line.", max_chars=TODO_CHARS),
                 "minItems": 1,
                 "maxItems": MAX_TODOS,
                 "uniqueItems": True,

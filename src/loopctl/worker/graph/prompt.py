@@ -1,7 +1,9 @@
 """What a model is asked: the stable parts first, so that requests share as long a prefix as can be.
 
-Rules, goal and task stay the same over a task; the past only grows at its end, between
-compactions; what changes from step to step comes last. Equal requests give equal messages.
+Rules, goal, task and what is known of it stay the same over a task; the past only grows at its
+end, between compactions; what changes from step to step comes last. What is new in a request, the
+newest turn and what changes, is kept below ``NEW`` of what stays. Equal requests give equal
+messages.
 """
 
 import math
@@ -25,22 +27,50 @@ _SPARE_LEVEL: Final = 2
 
 _SEEN_BYTES: Final = 4096
 
+NEW: Final = 0.22
+"""What is new in a step's first request, at most, beside what the one before had already: with the
+tools these share four fifths of the shorter one, and a little to spare for how texts are encoded."""
+
+_LEAST_BYTES: Final = 1024
+"""That a turn, or what changes, may take in any case: less would be of no use."""
+
+_TODO_BYTES: Final = 240
+
+_FENCE_BYTES: Final = 120
+"""What a fence and its heading take, about."""
+
+_KNOWN: Final = (
+    "What may matter for this task, from the repository as it was when the task began, and from "
+    "earlier work:"
+)
+_RECALLED: Final = "What may matter for this todo besides:"
+
 Chat = dict[str, Any]
 
 
-def assemble(request: StepRequest, level: int = 0) -> list[Chat]:
+def assemble(request: StepRequest, level: int = 0, beside: int = 0) -> list[Chat]:
     """Return the messages with which a step begins.
 
     Args:
         request: The step.
         level: How far its past is shortened, from 0 to ``LEVELS``.
+        beside: Bytes that are sent before the messages, the tools.
     """
+    past = list(_past(request.past, level))
+    stable = [SYSTEM, _task(request), *_known(request, level)]
+    newest = _bytes(past[-1]) if request.past.turns else 0
+    stays = beside + sum(map(_bytes, (*stable, *past))) - newest
+    room = max(_LEAST_BYTES, int(stays * NEW) - newest)
     return [
         {"role": "system", "content": SYSTEM},
-        _from_user(_task(request)),
-        *(_from_user(text) for text in _past(request.past, level)),
-        _from_user(_now(request, level)),
+        *(_from_user(text) for text in (*stable[1:], *past, _now(request, level, room))),
     ]
+
+
+def turn_bytes(messages: list[Chat], beside: int) -> int:
+    """Return what the record of a step may take that was begun with ``messages``."""
+    stays = beside + sum(_bytes(message["content"]) for message in messages[:-1])
+    return max(_LEAST_BYTES, int(stays * NEW / 2))
 
 
 def shortened(thread: list[Chat], level: int) -> list[Chat]:
@@ -51,6 +81,10 @@ def shortened(thread: list[Chat], level: int) -> list[Chat]:
         {**message, "content": _short(message["content"])} if index in gone else message
         for index, message in enumerate(thread)
     ]
+
+
+def _bytes(text: str) -> int:
+    return len(text.encode("utf-8", "replace"))
 
 
 def _from_user(text: str) -> Chat:
@@ -93,6 +127,12 @@ def _criterion(criterion: Criterion) -> str:
     return clean(criterion.criterion or "")
 
 
+def _known(request: StepRequest, level: int) -> Iterator[str]:
+    if request.known and level < _SPARE_LEVEL:
+        parts = (fence(memory.text, memory.source) for memory in request.known)
+        yield "\n\n".join((_KNOWN, *parts))
+
+
 def _past(past: Past, level: int) -> Iterator[str]:
     for summary in past.summaries:
         name = f"Steps {summary.first} to {summary.last}, in short:"
@@ -103,30 +143,49 @@ def _past(past: Past, level: int) -> Iterator[str]:
         yield f"Step {turn.number}:\n{fence(text, 'record of the step')}"
 
 
-def _now(request: StepRequest, level: int) -> str:
-    """Return what changes from step to step; memories, and a long observation, are not vital."""
-    parts = []
-    if request.recalled and level < _SPARE_LEVEL:
-        parts.append("What may matter here, from the repository and from earlier work:")
-        parts += [fence(memory.text, memory.source) for memory in request.recalled]
+def _now(request: StepRequest, level: int, room: int) -> str:
+    """Return what changes from step to step; memories, and a long observation, are not vital.
+
+    Args:
+        request: The step.
+        level: How far the request is shortened.
+        room: Bytes that it should take at most; the plan, an answer and the order take theirs.
+    """
+    vital = []
     if request.todos:
-        parts.append("The plan as it stands:\n" + "\n".join(_todos(request)))
+        vital.append("The plan as it stands:\n" + "\n".join(_todos(request)))
     if request.answer is not None:
-        parts.append(f"A person was asked about this task and has answered:\n{request.answer}")
+        vital.append(f"A person was asked about this task and has answered:\n{request.answer}")
+    order = _order(request)
+    left = room - sum(map(_bytes, (*vital, order)))
     seen = clean(_observation(request))
     if seen:
-        seen = seen if level < _SPARE_LEVEL else cut(seen, _SEEN_BYTES)
-        parts.append(f"What came of your last step:\n{fence(seen, 'observation')}")
-    parts.append(_order(request))
-    return clean("\n\n".join(parts))
+        limit = _SEEN_BYTES if level >= _SPARE_LEVEL else max(_LEAST_BYTES, left - _FENCE_BYTES)
+        vital.append(f"What came of your last step:\n{fence(cut(seen, limit), 'observation')}")
+        left -= _bytes(vital[-1])
+    recalled = _recalled(request, left) if level < _SPARE_LEVEL else []
+    return clean("\n\n".join((*recalled, *vital, order)))
+
+
+def _recalled(request: StepRequest, room: int) -> list[str]:
+    """Return the memories for the todo that there is room for."""
+    parts: list[str] = []
+    for memory in request.recalled:
+        part = fence(memory.text, memory.source)
+        room -= _bytes(part)
+        if room < _FENCE_BYTES:
+            break
+        parts.append(part)
+    return [_RECALLED, *parts] if parts else []
 
 
 def _todos(request: StepRequest) -> Iterator[str]:
+    """Return the plan's lines; of those that are not at hand no more than their beginning."""
     is_marked = not request.step_goal or request.is_planning
     for line in request.todos:
         is_active = not is_marked and line.rstrip().endswith(request.step_goal.rstrip())
         is_marked = is_marked or is_active
-        yield f"{'->' if is_active else '  '} {line}"
+        yield f"-> {line}" if is_active else f"   {one_line(clean(line), _TODO_BYTES)}"
 
 
 def _observation(request: StepRequest) -> str:

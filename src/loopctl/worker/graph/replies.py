@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from typing import Any, Final
 
+from loopctl.domain import Usage
 from loopctl.fencing import clean, one_line
 from loopctl.worker.graph.schema import WrongArgumentsError, check_arguments, read_arguments
 from loopctl.worker.graph.state import Call, State, Surroundings
@@ -15,19 +16,22 @@ MAX_CALLS: Final = 64
 
 _NOT_IN_NAME: Final = re.compile(r"[^A-Za-z0-9_-]")
 _NAME_CHARS: Final = 64
+_ID_CHARS: Final = 8192
+"""Of a call's id; some providers put state of their own into it."""
 
 CUT: Final = "length"
 """How a reply finishes that has reached the output limit."""
 
 
 def dump_reply(reply: Reply) -> str:
-    """Return a reply as it is kept: ASCII JSON; what it cost is no part of it."""
+    """Return a reply as it is kept: ASCII JSON, with what it cost."""
     return json.dumps(
         {
             "text": clean(reply.text),
             "calls": [[call.id, call.name, call.arguments] for call in reply.calls],
             "finish": reply.finish,
             "model": reply.model,
+            "usage": [reply.usage.prompt_tokens, reply.usage.completion_tokens, reply.usage.usd],
         },
         sort_keys=True,
     )
@@ -42,7 +46,8 @@ def load_reply(text: str) -> Reply:
     try:
         raw = json.loads(text)
         calls = tuple(AskedCall(*map(str, call)) for call in raw["calls"])
-        return Reply(str(raw["text"]), calls, model=str(raw["model"]), finish=str(raw["finish"]))
+        usage = Usage(*raw.get("usage", ()))
+        return Reply(str(raw["text"]), calls, usage, str(raw["model"]), str(raw["finish"]))
     except (TypeError, KeyError) as error:
         raise ValueError(f"a kept reply has other fields: {error}") from error
 
@@ -82,7 +87,8 @@ def understood(
     """
     ids = _ids(reply, state)
     calls = []
-    for index, asked in enumerate(reply.calls):
+    # One beyond the limit stands for all that are: it says so.
+    for index, asked in enumerate(reply.calls[: MAX_CALLS + 1]):
         call = Call(
             ordinal=state["next_call"] + index,
             id=ids[index],
@@ -94,7 +100,7 @@ def understood(
             is_given_again=is_given_again,
         )
         if index >= MAX_CALLS:
-            call["error"] = f"a reply may ask for {MAX_CALLS} calls; this one was not made"
+            call["error"] = f"a reply may ask for {MAX_CALLS} calls; what came after was not made"
         else:
             _understand(call, asked, around)
         is_last = index == len(reply.calls) - 1
@@ -114,8 +120,8 @@ def _ids(reply: Reply, state: State) -> list[str]:
     """
     taken = {message["tool_call_id"] for message in state["thread"] if message["role"] == "tool"}
     ids: list[str] = []
-    for index, asked in enumerate(reply.calls):
-        is_sound = asked.id and asked.id.isascii() and asked.id.isprintable()
+    for index, asked in enumerate(reply.calls[: MAX_CALLS + 1]):
+        is_sound = 0 < len(asked.id) <= _ID_CHARS and asked.id.isascii() and asked.id.isprintable()
         is_own = not is_sound or asked.id in taken
         ids.append(f"call_{state['next_call'] + index}" if is_own else asked.id)
         taken.add(ids[-1])
@@ -127,6 +133,10 @@ def _understand(call: Call, asked: AskedCall, around: Surroundings) -> None:
     if spec is None:
         known = ", ".join(around.offered)
         call["error"] = f"there is no tool {one_line(call['tool'], 80)!r} here; there are: {known}"
+        return
+    if not around.is_allowed(asked.name):
+        may = ", ".join(name for name in around.offered if around.is_allowed(name))
+        call["error"] = f"this step makes the plan; {asked.name} comes after it. Call one of: {may}"
         return
     try:
         arguments = read_arguments(asked.arguments)
@@ -149,6 +159,6 @@ def answer_of(reply: Reply, calls: list[Call]) -> list[Any]:
         clean(reply.text),
         [
             [call["tool"], call["arguments"] or clean(asked.arguments)]
-            for call, asked in zip(calls, reply.calls, strict=True)
+            for call, asked in zip(calls, reply.calls, strict=False)
         ],
     ]

@@ -4,6 +4,7 @@ The state is what an interrupt saves: JSON values alone, no prompt, no key, no a
 be had again from the request stands in the surroundings, which are made anew for each process.
 """
 
+import json
 import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -19,8 +20,8 @@ from loopctl.worker.door import Door
 from loopctl.worker.graph import control
 from loopctl.worker.model.reply import Model
 
-READING = frozenset({"read_file", "search"})
-"""The work tools that a planning step may call: they are known to change nothing."""
+PLANNING = frozenset({"read_file", "search"}) | (control.NAMES - {"todo_done"})
+"""The tools that a planning step may call: of the work tools those that are known to read only."""
 
 
 class Call(TypedDict):
@@ -137,16 +138,28 @@ class Surroundings:
 
     @cached_property
     def offered(self) -> Mapping[str, ToolSpec]:
-        """The tools of this step by name, in the order in which the model is told of them."""
-        request = self.request
+        """The tools of this step by name, in the order in which the model is told of them.
+
+        They are the same in planning as in every other step, since a provider's prompts begin
+        with them; what planning must not call is refused when it is called.
+        """
         work = [spec for spec in self.specs if spec.name not in control.NAMES]
         own = list(control.SPECS)
-        if request.is_planning:
-            work = [spec for spec in work if spec.name in READING]
-            own = [spec for spec in own if spec.name != "todo_done"]
-        elif not request.step_goal:
+        if not self.request.step_goal:
             own = [spec for spec in own if spec.name != control.PLAN]
         return {spec.name: spec for spec in (*work, *own)}
+
+    @cached_property
+    def offered_bytes(self) -> int:
+        """What the tools take of a request, about."""
+        return sum(
+            len(spec.name) + len(spec.description) + len(json.dumps(spec.parameters))
+            for spec in self.offered.values()
+        )
+
+    def is_allowed(self, tool: str) -> bool:
+        """Return whether ``tool``, which is offered, may be called in this step."""
+        return not self.request.is_planning or tool in PLANNING
 
     def is_work(self, call: Call) -> bool:
         """Return whether ``call`` goes through the door; the others are the worker's own."""

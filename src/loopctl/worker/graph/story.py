@@ -12,6 +12,8 @@ from loopctl.worker.graph.state import Call, State
 _SAID_BYTES: Final = 1200
 _ARGUMENTS_BYTES: Final = 240
 _RESULT_BYTES: Final = 480
+_LINE_BYTES: Final = 80
+"""To which a line is cut at most, where a step has many of them."""
 
 
 def said(text: str) -> list[str]:
@@ -32,10 +34,27 @@ def not_made(call: Call) -> str:
     return f"[{one_line(_shown(call), _ARGUMENTS_BYTES)} was not made: the step had ended]"
 
 
-def turn(state: State) -> TurnTaken | None:
-    """Return the step in words; ``None`` where nothing was said or done."""
-    text = "\n".join(state["story"])
-    return TurnTaken(cut(text, TURN_BYTES)) if text else None
+def turn(state: State, limit: int = TURN_BYTES) -> TurnTaken | None:
+    """Return the step in words, in ``limit`` bytes; ``None`` where nothing was said or done."""
+    limit = min(limit, TURN_BYTES)
+    text = "\n".join(_fitted(state["story"], limit))
+    return TurnTaken(cut(text, limit)) if text else None
+
+
+def _fitted(lines: list[str], limit: int) -> list[str]:
+    """Return the lines, each as long as it may be for all of them to fit: no call is left out."""
+    fitted, share = lines, _SAID_BYTES
+    while sum(len(line.encode()) + 1 for line in fitted) > limit and share > _LINE_BYTES:
+        share = share * 3 // 4
+        fitted = [_shorter(line, share) for line in lines]
+    return fitted
+
+
+def _shorter(line: str, limit: int) -> str:
+    """Return a line without its middle, or, where little is left of it, its beginning."""
+    if limit > 2 * _LINE_BYTES or len(line.encode()) <= limit:
+        return cut(line, limit)
+    return f"{line.encode()[: limit - 3].decode('utf-8', 'ignore')}…"
 
 
 def progress(state: State) -> WorkerProgress:
