@@ -85,8 +85,12 @@ class Modelling(AbstractContextManager["Modelling"]):
             stores.ledger,
             clock=clock,
             emit=emit,
-            policy_of=lambda tools: ApprovalPolicy(
-                settings.policy.approve, settings.policy.deny, work=WORK_TOOLS, servers=tools
+            policy_of=lambda tools, sandbox: ApprovalPolicy(
+                settings.policy.approve,
+                settings.policy.deny,
+                work=WORK_TOOLS,
+                servers=tools,
+                roots=(str(sandbox.workdir), str(sandbox.scratch)),
             ),
             wall_s=settings.budget.wall_s,
             servers=servers.tools,

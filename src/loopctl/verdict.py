@@ -75,7 +75,7 @@ class CheckResult:
         base_counts: Of a pytest verify, on the base.
         findings: What was red, sorted, one line each: node ids of failed tests; type errors
             without their line numbers. Of a check whose blame is ``introduced`` only the new.
-        signature: Equal for equal type errors; empty where there were none.
+        signature: Equal for equal type errors, or failures; empty where they do not matter.
         hits: What a person must let land.
     """
 
@@ -143,7 +143,7 @@ class GateResult:
 
     @property
     def signature(self) -> str:
-        """Equal for gate runs that failed on the same type errors; empty for all others."""
+        """Equal for gate runs that failed alike, where that is told; empty for all others."""
         return self.checks[-1].signature
 
     @property

@@ -12,6 +12,7 @@ from loopctl.domain import (
     Axis,
     Baseline,
     Decision,
+    DecisionDraft,
     Goal,
     Limits,
     Mode,
@@ -332,7 +333,14 @@ class TaskRun:
         )
 
     def _set_up(self, sandbox: Sandbox, work: Work) -> Ended | None:
-        """Run ``setup_cmd``; a machine on which it fails is a decision, not a failure."""
+        """Run ``setup_cmd``; a machine on which it fails is a decision, not a failure.
+
+        Nothing is run of a task that cannot be undone and that nobody has approved.
+        """
+        permission = self._tools.permission
+        withheld = permission.withheld(self._task) if permission is not None else None
+        if withheld is not None:
+            return _put_aside(sandbox, work, withheld)
         command = self._settings.sandbox.setup_cmd
         if not command:
             return None
@@ -341,13 +349,17 @@ class TaskRun:
             return None
         tail = result.stdout[-2048:].decode("utf-8", "replace").strip()
         what = f"setup_cmd `{command}` ended with exit code {result.returncode}: {tail}."
-        draft = questions.environment(self._task, what)
-        return Ended(
-            candidate=work.session.candidate,
-            stop=StopReason(Axis.DEFER, draft.kind),
-            tree=work.tree,
-            base=sandbox.base,
-            plan=work.plan,
-            ref=work.ref if work.session.newest is not None else "",
-            drafts=(draft,),
-        )
+        return _put_aside(sandbox, work, questions.environment(self._task, what))
+
+
+def _put_aside(sandbox: Sandbox, work: Work, draft: DecisionDraft) -> Ended:
+    """Return the end of a candidate of which no step was issued."""
+    return Ended(
+        candidate=work.session.candidate,
+        stop=StopReason(Axis.DEFER, draft.kind),
+        tree=work.tree,
+        base=sandbox.base,
+        plan=work.plan,
+        ref=work.ref if work.session.newest is not None else "",
+        drafts=(draft,),
+    )

@@ -1,6 +1,6 @@
 """The code gate: the judges that block, in order, each on fresh checkouts of exactly that tree."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from loopctl.clock import Clock
@@ -114,6 +114,7 @@ def code_gate(
     setup_cmd: str = "",
     manifest: str = "tasks/ACTIVE.toml",
     redact: Redactor | None = None,
+    signature: Callable[[str], str] | None = None,
 ) -> CodeGate:
     """Return the gate of code tasks: apply, typecheck, verify, approval.
 
@@ -125,12 +126,13 @@ def code_gate(
         setup_cmd: ``[sandbox] setup_cmd``.
         manifest: The manifest's path in the tree, with slashes; empty where it is outside.
         redact: Knows the user's keys; without it only their shapes are looked for.
+        signature: Of a failed verify's output, where the same failure again means being stuck.
     """
     bases = Bases(cache, setup_cmd)
     judges = (
         ApplyJudge(repository, settings.protect, manifest),
         TypecheckJudge(repository, settings, bases),
-        VerifyJudge(repository, settings, bases),
+        VerifyJudge(repository, settings, bases, signature),
         ApprovalJudge(repository, redact or Redactor({})),
     )
     return CodeGate(repository, judges, settings, clock, setup_cmd)

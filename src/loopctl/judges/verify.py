@@ -16,6 +16,7 @@ time limit, killed      any                         unknown, ``environment``
 A program that crashes (SIGSEGV, SIGABRT and their like) has ended by its own fault: it fails.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -55,11 +56,17 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class VerifyJudge:
-    """Runs ``verify_cmd`` on the candidate and, once for each base, on the base."""
+    """Runs ``verify_cmd`` on the candidate and, once for each base, on the base.
+
+    Attributes:
+        signature: Reads what is equal for the same failures from an output; ``None`` where equal
+            failures are no sign of being stuck.
+    """
 
     repository: Repository
     settings: GateSettings
     bases: Bases
+    signature: Callable[[str], str] | None = None
 
     @property
     def check(self) -> Check:
@@ -72,6 +79,8 @@ class VerifyJudge:
         if not command.strip():
             return None
         result = self._judge(case, command)
+        if self.signature is not None and result.verdict is Verdict.FAIL:
+            result = replace(result, signature=self.signature(result.tail))
         return replace(result, findings=result.findings[:_MOST_FINDINGS])
 
     def _judge(self, case: Case, command: str) -> CheckResult:

@@ -204,6 +204,14 @@ class OwnedRepository:
         """Return the number of added and removed lines; a binary file counts as one."""
         return self._objects.changed_lines(old, new)
 
+    def messages(self, tip: Sha, count: int) -> tuple[tuple[str, str], ...]:
+        """Return ids and messages of the newest commits, the newest first, merges left out."""
+        return self._objects.messages(tip, count)
+
+    def patch(self, commit: str) -> str:
+        """Return what a commit changed, as a patch without context and without prefixes."""
+        return self._objects.patch(commit)
+
     def read_blob(self, tree: str, path: str, limit: int = 1 << 20) -> bytes | None:
         """Return at most ``limit`` bytes of a file of a tree; ``None`` where there is none."""
         return self._objects.read_blob(tree, path, limit)
