@@ -58,8 +58,11 @@ def run() -> dict[str, float]:
     What is compared is taken in turns, one after the other in each round, so that a machine that
     is busy for a while is busy for all.
     """
-    ours = [_step, partial(_step, Action.APPROVE)]
-    beside = [_plain.step(_past(), _replies(), RESULT), partial(assemble, REQUEST)]
+    ours: list[Callable[[], object]] = [_step, partial(_step, Action.APPROVE)]
+    beside: list[Callable[[], object]] = [
+        _plain.step(_past(), _replies(), RESULT),
+        partial(assemble, REQUEST),
+    ]
     with _mini_swe_agent() as mini_step:
         works = [*map(_timed, (*ours, *beside)), mini_step]
         whole, interrupted, plain, messages, mini = _medians(works)

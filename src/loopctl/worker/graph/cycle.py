@@ -6,7 +6,7 @@ each super-step.
 
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Final, cast
+from typing import Any, Final, Protocol, cast
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.graph import START, StateGraph
@@ -58,7 +58,13 @@ def _compiled() -> Cycle:
     return graph.compile()
 
 
-def _going(node: _Node, route: _Route) -> Callable[[State, Runtime[Surroundings]], Command[str]]:
+class _Going(Protocol):
+    """A node that says what comes after it."""
+
+    def __call__(self, state: State, runtime: Runtime[Surroundings]) -> Command[str]: ...
+
+
+def _going(node: _Node, route: _Route) -> _Going:
     def gone(state: State, runtime: Runtime[Surroundings]) -> Command[str]:
         update = node(state, runtime)
         # What adds up is not added here, and no route looks at it.
