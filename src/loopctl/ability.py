@@ -1,10 +1,11 @@
 """Which workers can be relied on here: reads settings and environment, and starts nothing."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
-from loopctl.domain import Goal, Task
+from loopctl.domain import Goal, PolicyFinding, Task
 from loopctl.engine.workable import why_unworkable
 from loopctl.place import Place
+from loopctl.sandbox.floor.classes import Commands, class_of
 from loopctl.settings import Settings
 from loopctl.worker.model.routes import routes_of
 from loopctl.worker.names import COMMAND, GRAPH
@@ -45,3 +46,15 @@ def judges_by_model(goal: Goal, settings: Settings, env: Mapping[str, str]) -> b
 def asks_models(task: Task, settings: Settings) -> bool:
     """Return whether a task is worked on by asking a model."""
     return (task.worker or settings.loop.worker) == GRAPH
+
+
+def classifier(settings: Settings) -> Callable[[Task], PolicyFinding]:
+    """Return what tells how far the effects of a task can be undone, with these settings."""
+    typecheck = settings.gate.typecheck
+    commands = Commands(
+        setup_cmd=settings.sandbox.setup_cmd,
+        typecheck="" if typecheck in {"auto", "off"} else typecheck,
+        deny=settings.policy.deny,
+        approve=settings.policy.approve,
+    )
+    return lambda task: class_of(task, commands)

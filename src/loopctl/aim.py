@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Final
 
 from loopctl.ability import hindrances
+from loopctl.assembly import gate_of
 from loopctl.clock import Clock
 from loopctl.domain import Goal, Manifest, Sha
 from loopctl.errors import KickoffError
-from loopctl.judges.gate import code_gate
 from loopctl.modelling import asking
 from loopctl.place import Place
 from loopctl.ports import Gate
@@ -92,17 +92,9 @@ def take_aim(
         ManifestError: It is broken, or cannot be written; nothing was.
         CancelledError: The user has asked to stop; nothing was written.
     """
-    settings = place.settings
-    gate = code_gate(
-        repository,
-        stores.verdicts,
-        settings.gate,
-        clock=clock,
-        setup_cmd=settings.sandbox.setup_cmd,
-        manifest=place.manifest_in_tree,
-    )
+    gate = gate_of(place, stores, repository, clock)
     with ExitStack() as stack:
-        oracle = stack.enter_context(asking(place, settings, stores, run_id, clock, cancel))
+        oracle = stack.enter_context(asking(place, place.settings, stores, run_id, clock, cancel))
         means = Means(
             oracle=oracle,
             run_id=run_id,

@@ -10,7 +10,7 @@ from contextlib import AbstractContextManager, ExitStack
 from dataclasses import replace
 from types import TracebackType
 
-from loopctl.ability import asks_models, judges_by_model, obstacle
+from loopctl.ability import asks_models, classifier, judges_by_model, obstacle
 from loopctl.clock import Clock, SystemClock
 from loopctl.context.brain import LocalBrain
 from loopctl.domain import Goal, Manifest, Scope, Sha, Task, TaskId
@@ -27,20 +27,22 @@ from loopctl.errors import MachineError, RepositoryError
 from loopctl.events import AnyEvent, Noticed
 from loopctl.judges.criterion import CriterionJudge
 from loopctl.judges.evidence import observation
-from loopctl.judges.gate import code_gate
+from loopctl.judges.gate import CodeGate, code_gate
 from loopctl.manifest.frontier import Frontier
-from loopctl.place import Place
+from loopctl.place import Own, Place
 from loopctl.ports import Worker
 from loopctl.records import RunRecord
 from loopctl.sandbox.confine import Unconfined
 from loopctl.sandbox.repository import OwnedRepository
 from loopctl.settings import Settings
+from loopctl.sources import fixing
 from loopctl.store.audit import AuditLog
 from loopctl.store.eventlog import JsonLinesEventLog, read_events
 from loopctl.store.pause import PauseFile
 from loopctl.store.stores import Stores
 from loopctl.store.unwritten import UnwrittenFile
 from loopctl.toolports import Consent
+from loopctl.verdict import GateResult
 from loopctl.worker.command import CommandWorker
 from loopctl.worker.names import COMMAND
 
@@ -88,6 +90,39 @@ def confinement_notice(settings: Settings) -> Noticed:
     return Noticed(text=f"commands and gates run with {what}{asked}: they can do what you can")
 
 
+def protecting(settings: Settings, globs: Sequence[str]) -> Settings:
+    """Return the settings with more that no task may change."""
+    protect = tuple(dict.fromkeys((*settings.gate.protect, *globs)))
+    gate = settings.gate.model_copy(update={"protect": protect})
+    return settings.model_copy(update={"gate": gate})
+
+
+def gate_of(
+    place: Place,
+    stores: Stores,
+    repository: OwnedRepository,
+    clock: Clock,
+    settings: Settings | None = None,
+) -> CodeGate:
+    """Return the gate of code tasks, by the settings of a run or by those of now."""
+    settings = settings or place.settings
+    return code_gate(
+        repository,
+        stores.verdicts,
+        settings.gate,
+        clock=clock,
+        setup_cmd=settings.sandbox.setup_cmd,
+        manifest=place.manifest_in_tree,
+        signature=fixing.signature if place.own is Own.FIX else None,
+        redact=place.redactor(),
+    )
+
+
+def fix_observation(result: GateResult) -> str:
+    """Return what the worker is shown of a gate that did not pass, one failing piece first."""
+    return fixing.observed(result, observation(result))
+
+
 class Drive(AbstractContextManager["Drive"]):
     """One drive of one run: its events, board, landing and driver, made from the parts.
 
@@ -118,6 +153,9 @@ class Drive(AbstractContextManager["Drive"]):
         person: Consent | None = None,
     ) -> None:
         clock: Clock = SystemClock()
+        is_fix = place.own is Own.FIX
+        if is_fix:
+            settings = protecting(settings, fixing.PROTECT)
         stores.ledger.purge(clock.now())
         folder = place.run_folder(record.id)
         # All of them: a run is not carried on whose history somebody has changed.
@@ -136,15 +174,8 @@ class Drive(AbstractContextManager["Drive"]):
         hearers: tuple[Callable[[AnyEvent], None], ...] = (audit, refill.listen, *listeners)
         self.log = JsonLinesEventLog(folder, record.id, clock, hearers, place.redactor())
         self._closing.callback(self.log.close)
-        self.brain = LocalBrain(folder, record.goal)
-        gate = code_gate(
-            repository,
-            stores.verdicts,
-            settings.gate,
-            clock=clock,
-            setup_cmd=settings.sandbox.setup_cmd,
-            manifest=place.manifest_in_tree,
-        )
+        self.brain = LocalBrain(folder, record.goal, place.redactor())
+        gate = gate_of(place, stores, repository, clock, settings)
         tools = Tools(
             gate=gate,
             repository=repository,
@@ -153,7 +184,7 @@ class Drive(AbstractContextManager["Drive"]):
             brain=self.brain,
             clock=clock,
             emit=self.log.append,
-            describe=observation,
+            describe=fix_observation if is_fix else observation,
             pause=PauseFile(folder),
             permission=Permission(
                 record.id,
@@ -163,6 +194,7 @@ class Drive(AbstractContextManager["Drive"]):
                 clock=clock,
                 emit=self.log.append,
                 person=person,
+                classify=classifier(settings),
             ),
         )
         workers = light_workers()

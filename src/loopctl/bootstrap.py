@@ -17,9 +17,11 @@ from loopctl import settings as setting
 from loopctl.domain import (
     Decision,
     Limits,
+    PolicyClass,
     Prospect,
     RunOptions,
     RunStatus,
+    Task,
     TaskId,
     Wait,
 )
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
     from loopctl.aim import Aim
     from loopctl.cleaning import Cleaned
     from loopctl.domain import Task
+    from loopctl.drawing import Source
     from loopctl.events import AnyEvent, RunEnded
     from loopctl.judges.sensitivity import Sensitivity
     from loopctl.launch import Ask, Launch
@@ -137,6 +140,20 @@ class Project:
         """
         return self._launch(listeners, person).pursue(aim, options)
 
+    def draw(
+        self,
+        source: "Source",
+        options: RunOptions,
+        listeners: Sequence[Listener],
+        person: "Ask | None" = None,
+    ) -> "RunEnded | None":
+        """Drive a new run over tasks that are drawn from the tree; ``None`` where there are none.
+
+        Raises:
+            UserError: What stands in the way; no run was begun.
+        """
+        return self._launch(listeners, person).draw(source, options)
+
     def resume(
         self, run_id: str | None, listeners: Sequence[Listener], person: "Ask | None" = None
     ) -> "RunEnded":
@@ -169,20 +186,35 @@ class Project:
 
         with self._database() as database:
             decisions = SqliteDecisions(database).decisions() if database is not None else ()
-        return open_decisions(decisions, self.manifest.load()) if open_only else decisions
+        if not open_only:
+            return decisions
+        places = {one.run_id: self.place.of_run(one.run_id) for one in decisions}
+        users = [one for one in decisions if places[one.run_id].own is None]
+        standing = set(open_decisions(users, self.manifest.load()) if users else ())
+        for run_id in {one.run_id for one in decisions} - {one.run_id for one in users}:
+            mine = [one for one in decisions if one.run_id == run_id]
+            standing |= set(open_decisions(mine, places[run_id].file.load()))
+        return tuple(one for one in decisions if one in standing)
 
     def prospects(self, options: RunOptions) -> tuple[tuple[Prospect, ...], tuple[Wait, ...]]:
         """Return what would run, in order, and why each other task in scope would not."""
-        from loopctl.ability import obstacle
+        from loopctl.ability import classifier, obstacle
         from loopctl.engine.consent import policy_class
         from loopctl.manifest.prospects import prospects
 
         settings, is_attended = self.settings, options.attended
+        classify = classifier(settings)
+
+        def policy(task: Task) -> PolicyClass:
+            verify_cmd = options.verify_cmd or task.verify_cmd
+            found = classify(replace(task, verify_cmd=verify_cmd))
+            return policy_class(task, settings.policy.approve, found)
+
         return prospects(
             self.manifest.load(),
             options.scope,
             default_worker=settings.loop.worker,
-            policy=lambda task: policy_class(task, settings.policy.approve),
+            policy=policy,
             unworkable=lambda task: obstacle(task, self.place, settings, is_attended=is_attended),
         )
 
@@ -299,6 +331,8 @@ class Project:
 
     def title(self, task: TaskId) -> str:
         """Return a task's title, its id where the manifest does not know it."""
+        if not self.manifest.path.exists():
+            return task
         titles = {entry.id: entry.title for entry in self.manifest.load().tasks}
         return titles.get(task, task)
 

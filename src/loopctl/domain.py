@@ -108,6 +108,8 @@ class Task:
     options: tuple[Option, ...] = ()
     baseline: Baseline | None = None
     budget: Limits = field(default_factory=Limits)
+    approved: tuple[str, ...] = ()
+    """Keys of the hits that a person lets land: set by answers, never by the manifest."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -286,6 +288,11 @@ class Decision:
         return self.answer is not None and (self.answer != REJECTED or refuses_call)
 
 
+def asks_consent(asked: Decision | DecisionDraft) -> bool:
+    """Return whether ``approve`` or ``reject`` is the whole answer."""
+    return asked.kind is DecisionKind.APPROVAL or asked.options == (APPROVED, REJECTED)
+
+
 @dataclass(frozen=True, slots=True)
 class Assumption:
     """What a worker took for granted; an answer that contradicts it marks the task again."""
@@ -413,6 +420,20 @@ class PolicyClass(StrEnum):
     REVERSIBLE = "reversible"
     NEEDS_APPROVAL = "needs-approval"
     IRREVERSIBLE = "irreversible"
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyFinding:
+    """The policy class of a task.
+
+    Attributes:
+        reason: What tells so; empty for a reversible task.
+        is_refused: Neither an approval nor anything else makes ``loop`` do it.
+    """
+
+    policy: PolicyClass = PolicyClass.REVERSIBLE
+    reason: str = ""
+    is_refused: bool = False
 
 
 @dataclass(frozen=True, slots=True)

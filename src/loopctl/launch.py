@@ -14,7 +14,7 @@ from loopctl import settings as setting
 from loopctl import start
 from loopctl.ability import obstacle
 from loopctl.aim import Aim, is_made, manifest_now, refuse_unaskable, take_aim
-from loopctl.assembly import Drive, open_repository
+from loopctl.assembly import Drive, gate_of, open_repository
 from loopctl.clock import SystemClock, stamp
 from loopctl.domain import (
     Decision,
@@ -26,6 +26,7 @@ from loopctl.domain import (
     TaskId,
     TaskStatus,
 )
+from loopctl.drawing import Bench, Source, keep
 from loopctl.engine import answers as answering
 from loopctl.engine import naming
 from loopctl.engine.run import Beginning
@@ -119,7 +120,11 @@ class Launch:
         with ExitStack() as stack:
             stores, repository = self._open(stack)
             manifest = self._place.file.load()
-            unended = [one for one in stores.runs.runs() if one.status in _UNENDED]
+            unended = [
+                one
+                for one in stores.runs.runs()
+                if one.status in _UNENDED and self._place.of_run(one.id).own is None
+            ]
             same = next((one for one in unended[:1] if one.scope == options.scope), None)
             if same is not None and not options.wip and same.verify_cmd == options.verify_cmd:
                 plan = self._carried_on(stores, repository, same, manifest)
@@ -164,25 +169,55 @@ class Launch:
             )
             return self._drive(stores, repository, plan)
 
-    def resume(self, run_id: str | None) -> RunEnded:
-        """Drive a run on; the newest one that has something left when none is named."""
-        self._place.file.load()
+    def draw(self, source: Source, options: RunOptions) -> RunEnded | None:
+        """Drive a new run over tasks that are drawn from the tree; ``None`` where there are none.
+
+        ``options.wip`` counts only where the checkout has uncommitted changes; the source knows
+        the verify commands.
+
+        Raises:
+            UserError: What stands in the way; no run was begun.
+        """
         with ExitStack() as stack:
             stores, repository = self._open(stack)
+            found = repository.uncommitted(leaving_out=self._place.manifest_in_tree)
+            is_wip = options.wip and bool(found.changed + found.untracked)
+            options = replace(options, wip=is_wip, verify_cmd=None)
+            begin = start.new(repository, self._place, wip=options.wip)
+            gate = gate_of(self._place, stores, repository, self._clock)
+            run_id = naming.run_id(self._clock.now())
+            bench = Bench(self._place, repository, gate, begin[0], run_id)
+            manifest = source.draw(bench)
+            if manifest is None:
+                return None
+            self._refuse_unworkable(manifest, options.scope)
+            self._place = keep(bench, source.own, manifest)
             manifest = self._place.file.load()
+            plan = self._new(stores, repository, manifest, options, begin=begin, run_id=run_id)
+            return self._drive(stores, repository, replace(plan, land=options.land))
+
+    def resume(self, run_id: str | None) -> RunEnded:
+        """Drive a run on; the newest one that has something left when none is named."""
+        with ExitStack() as stack:
+            stores, repository = self._open(stack)
             begun = [one for one in stores.runs.runs() if self._is_begun(one)]
             record = start.chosen(begun, run_id)
-            plan = self._carried_on(stores, repository, record, manifest)
+            self._place = self._place.of_run(record.id)
+            plan = self._carried_on(stores, repository, record, self._place.file.load())
             return self._drive(stores, repository, plan)
 
     def answer(self, given: Sequence[answering.Answer]) -> RunEnded:
         """Record the answers, all or none; then drive what they set free, run by run."""
-        self._place.file.load()
+        users = self._place
         with ExitStack() as stack:
             stores, repository = self._open(stack)
             decisions = answering.check(given, stores.decisions.decisions())
+            run_ids = tuple(dict.fromkeys(decision.run_id for decision in decisions))
+            for run_id in run_ids:
+                users.of_run(run_id).file.load()
             ended: list[RunEnded] = []
-            for run_id in dict.fromkeys(decision.run_id for decision in decisions):
+            for run_id in run_ids:
+                self._place = users.of_run(run_id)
                 ids = {decision.id for decision in decisions if decision.run_id == run_id}
                 mine = [answer for answer in given if answer.decision_id in ids]
                 ended.append(self._answer_run(stores, repository, run_id, mine))
@@ -246,11 +281,14 @@ class Launch:
         manifest: Manifest,
         options: RunOptions,
         status: RunStatus = RunStatus.RUNNING,
+        *,
+        begin: start.Start | None = None,
+        run_id: str | None = None,
     ) -> _Plan:
-        commit, notices = start.new(repository, self._place, wip=options.wip)
+        commit, notices = begin or start.new(repository, self._place, wip=options.wip)
         now = self._clock.now()
         record = RunRecord(
-            id=naming.run_id(now),
+            id=run_id or naming.run_id(now),
             status=status,
             goal=manifest.goal.text,
             base=commit,
@@ -405,4 +443,4 @@ class Launch:
             raise UsageError("\n".join(f"{task} {reason}" for task, reason in reasons.items()))
 
     def _report_fault(self, fault: BaseException) -> str:
-        return start.write_down(fault, self._place.local / "crash", self._clock.now())
+        return start.write_down(fault, self._place, self._clock.now())

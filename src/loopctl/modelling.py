@@ -85,8 +85,12 @@ class Modelling(AbstractContextManager["Modelling"]):
             stores.ledger,
             clock=clock,
             emit=emit,
-            policy_of=lambda tools: ApprovalPolicy(
-                settings.policy.approve, settings.policy.deny, work=WORK_TOOLS, servers=tools
+            policy_of=lambda tools, sandbox: ApprovalPolicy(
+                settings.policy.approve,
+                settings.policy.deny,
+                work=WORK_TOOLS,
+                servers=tools,
+                roots=(str(sandbox.workdir), str(sandbox.scratch)),
             ),
             wall_s=settings.budget.wall_s,
             servers=servers.tools,
@@ -110,7 +114,7 @@ class Modelling(AbstractContextManager["Modelling"]):
             record.id, oracle, _contexts(settings, manifest.tasks), emit
         )
         self._closing.callback(self._compactor.close)
-        memories = SqliteMemories(place.local)
+        memories = SqliteMemories(place.local, place.redactor())
         self._closing.callback(memories.close)
         embed = settings.models.embed
         self._recall = LocalRecall(

@@ -5,9 +5,12 @@ say that they hold a secret. Shapes are those that the issuers document for thei
 """
 
 import base64
+import hashlib
 import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import quote, quote_plus
@@ -19,6 +22,8 @@ _SHORTEST: Final = 4
 """A value of fewer characters is no key, and would tear words apart."""
 _SHORTEST_GUESSED: Final = 6
 """The same where only the variable's name speaks for a secret: its value may be ``false``."""
+_SHORTEST_SURE: Final = 8
+"""The same where a diff is kept from landing for it."""
 _SHORTEST_ENCODED: Final = 6
 """Of fewer bytes too little of the encoded form is certain, wherever they stand in a text."""
 
@@ -60,6 +65,21 @@ _HINTS: Final = re.compile(
     r"|npm_|pypi-|hf_|eyJ"
 )
 """What every shape holds: a text without any of these is not looked at further."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """A key that stands in a text.
+
+    Attributes:
+        name: What it is: whose value, or which shape.
+        key: Equal for the same key anywhere; it cannot be told from this.
+        offset: In characters.
+    """
+
+    name: str
+    key: str
+    offset: int
 
 
 class Redactor:
@@ -117,6 +137,38 @@ class Redactor:
             return text
         return json.dumps(clean, ensure_ascii=False, separators=(",", ":"))
 
+    def keys_in(self, text: str) -> Iterator[Found]:
+        """Yield the keys in a text, for a person to judge, by kind.
+
+        More is masked than is called a key here: a variable whose name alone speaks for a secret
+        may hold a plain word.
+        """
+        if self._sure:
+            pattern = self._sure_pattern
+            for match in pattern.finditer(text):
+                name = f"the value of {self._sure[match.group()]}"
+                yield Found(name, _digest(name), match.start())
+            text = pattern.sub(lambda match: " " * len(match.group()), text)
+        for name, offset, found in _shaped(text):
+            yield Found(name, _digest(f"{name} {found}"), offset)
+
+    @cached_property
+    def _sure_pattern(self) -> re.Pattern[str]:
+        return _either(self._sure)
+
+    @cached_property
+    def _sure(self) -> Mapping[str, str]:
+        """The forms of what is a key for sure, with the variables that hold it."""
+        return {form: name for name, value in self._sure_values() for form in _forms(value)}
+
+    def _sure_values(self) -> Iterator[tuple[str, str]]:
+        for name, raw in sorted(self._env.items()):
+            value = raw.strip()
+            is_named = name in self._names and len(value) >= _SHORTEST
+            is_guessed = _SECRET.search(name) and len(value) >= _SHORTEST_SURE
+            if is_named or (is_guessed and not value.isalpha() and _may_be_key(value)):
+                yield name, value
+
     def _values(self) -> tuple[str, ...]:
         found = set()
         for name, raw in self._env.items():
@@ -132,10 +184,19 @@ class Redactor:
 
 def shapes_in(text: str) -> Iterator[tuple[str, int]]:
     """Yield what looks like a key in a text: the name of its shape, and the offset."""
+    for name, offset, _ in _shaped(text):
+        yield name, offset
+
+
+def _shaped(text: str) -> Iterator[tuple[str, int, str]]:
     if _HINTS.search(text):
         for name, shape in SHAPES.items():
             for match in shape.finditer(text):
-                yield name, match.start()
+                yield name, match.start(), match.group()
+
+
+def _digest(text: str) -> str:
+    return hashlib.sha256(text.encode("utf-8", "surrogateescape")).hexdigest()[:16]
 
 
 def _may_be_key(value: str) -> bool:
@@ -152,8 +213,10 @@ def _may_be_key(value: str) -> bool:
 
 def _pattern(values: tuple[str, ...]) -> re.Pattern[str] | None:
     forms = {form for value in values for form in _forms(value)}
-    if not forms:
-        return None
+    return _either(forms) if forms else None
+
+
+def _either(forms: Iterable[str]) -> re.Pattern[str]:
     # The longest first: an alternative that is tried early must not leave the rest of a longer one.
     return re.compile("|".join(re.escape(form) for form in sorted(forms, key=len, reverse=True)))
 

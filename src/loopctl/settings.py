@@ -87,6 +87,9 @@ class GateSettings(Section):
     """``[gate]``: what decides whether a result is accepted."""
 
     typecheck: Word = Field(default="auto", description="auto, off, or a command.")
+    verify_cmd: Text = Field(
+        default="", description="What `--test-debug-fix` makes green; empty: found by itself."
+    )
     timeout_s: Seconds = Field(default=600, description="Seconds that one check may take.")
     protect: Texts = Field(
         default=("tests/**", "test/**", "**/conftest.py", ".github/**", ".ci/**"),

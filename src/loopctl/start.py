@@ -5,7 +5,6 @@ import traceback
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime
-from pathlib import Path
 
 from loopctl.assembly import confinement_notice
 from loopctl.domain import Decision, Manifest, RunStatus, Scope, Sha, TaskId
@@ -142,14 +141,15 @@ def refuse_sandbox(place: Place) -> None:
         )
 
 
-def write_down(fault: BaseException, folder: Path, now: datetime) -> str:
-    """Write a bug of ours down, and return where."""
+def write_down(fault: BaseException, place: Place, now: datetime) -> str:
+    """Write a bug of ours down, keys taken out, and return where."""
+    redact, folder = place.redactor(), place.local / "crash"
     path = folder / f"{now:%Y%m%dT%H%M%S%f}.txt"
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
         file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with os.fdopen(file, "w", encoding="utf-8", errors="replace") as stream:
-            stream.writelines(traceback.format_exception(fault))
+            stream.write(redact("".join(traceback.format_exception(fault))))
     except OSError as exc:
-        return f"no file, since none could be written ({exc.strerror}): {fault!r}"
+        return f"no file, since none could be written ({exc.strerror}): {redact(repr(fault))}"
     return str(path)

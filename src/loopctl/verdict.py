@@ -12,6 +12,7 @@ class Check(StrEnum):
     APPLY = "apply"
     TYPECHECK = "typecheck"
     VERIFY = "verify"
+    APPROVAL = "approval"
 
 
 class Verdict(StrEnum):
@@ -43,6 +44,19 @@ class TestCounts:
 
 
 @dataclass(frozen=True, slots=True)
+class Hit:
+    """What of a result lands only with a person's word, however green everything is.
+
+    Attributes:
+        key: Equal for the same thing on a moved head; no secret can be told from it.
+        words: What it is and where, for a reader; never the secret.
+    """
+
+    key: str
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
 class CheckResult:
     """The evidence of one check.
 
@@ -61,7 +75,8 @@ class CheckResult:
         base_counts: Of a pytest verify, on the base.
         findings: What was red, sorted, one line each: node ids of failed tests; type errors
             without their line numbers. Of a check whose blame is ``introduced`` only the new.
-        signature: Equal for equal type errors; empty where there were none.
+        signature: Equal for equal type errors, or failures; empty where they do not matter.
+        hits: What a person must let land.
     """
 
     check: Check
@@ -78,6 +93,7 @@ class CheckResult:
     base_counts: TestCounts | None = None
     findings: tuple[str, ...] = ()
     signature: str = ""
+    hits: tuple[Hit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,8 +127,14 @@ class GateResult:
 
     @property
     def is_verified(self) -> bool:
-        """A check beyond ``apply`` was made; without one a code task cannot be done."""
-        return any(result.check is not Check.APPLY for result in self.checks)
+        """A check of what the result does was made; without one a code task cannot be done."""
+        said = {Check.TYPECHECK, Check.VERIFY}
+        return any(result.check in said for result in self.checks)
+
+    @property
+    def is_to_be_approved(self) -> bool:
+        """Nothing keeps the result from landing but a person's word."""
+        return self.checks[-1].check is Check.APPROVAL and self.verdict is Verdict.FAIL
 
     @property
     def is_unverified(self) -> bool:
@@ -121,7 +143,7 @@ class GateResult:
 
     @property
     def signature(self) -> str:
-        """Equal for gate runs that failed on the same type errors; empty for all others."""
+        """Equal for gate runs that failed alike, where that is told; empty for all others."""
         return self.checks[-1].signature
 
     @property

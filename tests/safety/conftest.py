@@ -157,7 +157,7 @@ def ground(tmp_path: Path) -> Iterator[Ground]:
             SqliteLedger(database, clock, owners),
             clock=clock,
             emit=log.emit,
-            policy_of=lambda tools: ApprovalPolicy(work=WORK_TOOLS, servers=tools),
+            policy_of=lambda tools, _sandbox: ApprovalPolicy(work=WORK_TOOLS, servers=tools),
             wall_s=60,
             servers=lambda _sandbox: {offered.spec.name: offered},
             hooks=hooks,

@@ -7,7 +7,7 @@ from typing import Final
 
 from loopctl.bootstrap import Answer
 from loopctl.cli.words import shown, suggestion
-from loopctl.domain import APPROVED, REJECTED, Decision, DecisionKind
+from loopctl.domain import APPROVED, REJECTED, Decision, DecisionKind, asks_consent
 from loopctl.errors import AnswerError, UsageError
 from loopctl.report.wording import colon_word, takeable_guess
 
@@ -109,7 +109,7 @@ def _fitted(given: Given, decision: Decision) -> Answer:
         raise AnswerError(f"the answer to {decision.id} is empty")
     if text == "…":
         raise AnswerError(f"write your answer to {decision.id} in place of the three dots")
-    if decision.kind is DecisionKind.APPROVAL:
+    if asks_consent(decision):
         return Answer(decision.id, _consent(decision.id, text), budget)
     if text == APPROVED:
         raise AnswerError(f"{decision.id} is no approval; answer it in words: {decision.question}")
@@ -208,5 +208,5 @@ def guesses(decisions: Iterable[Decision]) -> list[Given]:
     return [
         Given(colon_word(one), takeable_guess(one))
         for one in decisions
-        if one.answer is None and takeable_guess(one) and one.kind is not DecisionKind.APPROVAL
+        if one.answer is None and takeable_guess(one) and not asks_consent(one)
     ]

@@ -5,7 +5,7 @@ from typing import TextIO
 
 from loopctl.cli.answers import Given, caps_in
 from loopctl.cli.output import write
-from loopctl.domain import Decision, DecisionDraft, DecisionKind
+from loopctl.domain import Decision, DecisionDraft, DecisionKind, asks_consent
 from loopctl.report.escape import one_line
 from loopctl.report.wording import colon_word, counted
 
@@ -55,7 +55,7 @@ def described(lead: str, decision: Decision | DecisionDraft) -> str:
     lines = [f"{lead} {decision.question}"]
     if decision.reason:
         lines.append(f"    why: {decision.reason}")
-    if decision.kind is DecisionKind.APPROVAL:
+    if asks_consent(decision):
         lines.append("    answer with: approve or reject")
     if decision.kind is DecisionKind.BUDGET:
         lines.append("    answer with a new cap (usd, tokens, loops or wall_s) or reject")

@@ -12,7 +12,7 @@ from loopctl.cli.answers import consent_word
 from loopctl.cli.asking import described, meant
 from loopctl.cli.output import write
 from loopctl.clock import Clock, SystemClock
-from loopctl.domain import TIMED_OUT, DecisionDraft, DecisionKind
+from loopctl.domain import TIMED_OUT, DecisionDraft, asks_consent
 from loopctl.errors import CancelledError
 
 _TICK_S: Final = 0.2
@@ -87,7 +87,7 @@ class TerminalConsent:
                     return TIMED_OUT
                 write(self._stream, f"{why}: it is asked again at the end of the run\n")
                 return None
-            if draft.kind is not DecisionKind.APPROVAL:
+            if not asks_consent(draft):
                 return text
             if word := consent_word(text):
                 return word

@@ -13,7 +13,7 @@ from pathlib import Path
 import typer
 from typer._click.exceptions import ClickException
 
-from loopctl.cli.output import fault_of_stdout, say, write
+from loopctl.cli.output import fault_of_stdout, say, without_keys, write
 from loopctl.disk import describe, is_machines_fault
 from loopctl.errors import LoopctlError, MachineError
 
@@ -89,6 +89,7 @@ def _keep(directory: Path) -> str:
             continue
         try:
             folder.mkdir(mode=0o700, exist_ok=True)
+            text = without_keys(text)
             descriptor, name = tempfile.mkstemp(".txt", "loop-crash-", folder)
             with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
                 file.write(text)

@@ -11,6 +11,7 @@ import typer
 
 from loopctl.cli.checkout import current_branch
 from loopctl.cli.group import command_names, directory_of
+from loopctl.cli.output import take_out
 from loopctl.cli.words import shown
 from loopctl.errors import LoopctlError, UsageError
 
@@ -50,7 +51,9 @@ def opened(
     """Return the project around the folder that the command works in."""
     from loopctl import bootstrap
 
-    return bootstrap.open_project(folder(ctx, own), manifest=manifest, overrides=overrides)
+    project = bootstrap.open_project(folder(ctx, own), manifest=manifest, overrides=overrides)
+    take_out(project.place.redactor())
+    return project
 
 
 def manifest_if_any(project: "Project") -> "Manifest | None":

@@ -10,13 +10,16 @@ import io
 import json
 import os
 import sys
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, TextIO, cast
 
 from loopctl.errors import MachineError
 from loopctl.report.escape import visible
+
+_redactor: list[Callable[[str], str] | None] = [None]
+"""The one of this process."""
 
 
 class Outlet(io.TextIOBase):
@@ -147,9 +150,24 @@ def write(stream: TextIO | None, text: str) -> OSError | ValueError | None:
     return _try(stream, text)
 
 
+def take_out(redact: Callable[[str], str]) -> None:
+    """Let ``redact`` take the keys out of all that is written from now on."""
+    _redactor[0] = redact
+
+
+def without_keys(text: str) -> str:
+    """Return a text as it may be written; before a project is open only by the usual names."""
+    redact = _redactor[0]
+    if redact is None:
+        from loopctl.redaction import Redactor
+
+        redact = _redactor[0] = Redactor(os.environ)
+    return redact(text)
+
+
 def _try(stream: TextIO, text: str) -> OSError | ValueError | None:
     try:
-        stream.write(text)
+        stream.write(without_keys(text))
         stream.flush()
     except (OSError, ValueError) as error:
         _silence(stream)

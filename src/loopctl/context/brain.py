@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import Final
 
 from loopctl import failpoints
-from loopctl.context.capsule import parse, render
+from loopctl.context.capsule import parse, render, without_keys
 from loopctl.disk import machine_errors
 from loopctl.records import Capsule
+from loopctl.redaction import Redactor
 
 FILE_NAME: Final = "context.md"
 
@@ -38,9 +39,11 @@ class LocalBrain:
     Args:
         folder: Of the run; exists.
         goal: What an unreadable or missing capsule is begun anew with.
+        redact: Takes keys out of everything but the goal, which stays as it is.
     """
 
-    def __init__(self, folder: Path, goal: str) -> None:
+    def __init__(self, folder: Path, goal: str, redact: Redactor | None = None) -> None:
+        self._redact = redact
         self._path = folder / FILE_NAME
         self._goal = goal
         self._lock = threading.RLock()
@@ -71,6 +74,8 @@ class LocalBrain:
         Raises:
             MachineError: It cannot be written; the one before is whole.
         """
+        if self._redact is not None:
+            capsule = without_keys(capsule, self._redact)
         text, mended = _UNWRITABLE.subn("\ufffd", render(capsule))
         data = text.encode("utf-8", "surrogateescape")
         with self._lock, machine_errors(f"the capsule {self._path} cannot be written"):

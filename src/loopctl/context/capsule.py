@@ -7,7 +7,7 @@ Every value of the block stands on one line, so that nothing in it can look like
 import json
 import re
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 from loopctl.records import Capsule, DeferredTask
@@ -28,6 +28,31 @@ def render(capsule: Capsule) -> str:
         if entries:
             lines += [f"{title}:", *(f"- {_line(entry)}" for entry in entries), ""]
     return "\n".join([*lines, f"{_FENCE}toml", *_block(capsule), _FENCE, ""])
+
+
+def without_keys(capsule: Capsule, redact: Callable[[str], str]) -> Capsule:
+    """Return the capsule with the keys taken out of all but the goal."""
+
+    def all_of(texts: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(map(redact, texts))
+
+    return Capsule(
+        goal=capsule.goal,
+        current_step=redact(capsule.current_step),
+        key_decisions=all_of(capsule.key_decisions),
+        verify_cmd=redact(capsule.verify_cmd),
+        deferred_tasks=tuple(
+            DeferredTask(
+                task_id=task.task_id,
+                question=redact(task.question),
+                best_guess=redact(task.best_guess),
+                answer=None if task.answer is None else redact(task.answer),
+            )
+            for task in capsule.deferred_tasks
+        ),
+        open_questions=all_of(capsule.open_questions),
+        assumptions=all_of(capsule.assumptions),
+    )
 
 
 def parse(text: str) -> Capsule:

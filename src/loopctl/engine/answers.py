@@ -18,7 +18,7 @@ from loopctl.domain import (
 )
 from loopctl.engine.criteria import said_yes
 from loopctl.engine.outcomes import has_happened
-from loopctl.engine.questions import AGAIN, HAPPENED, NO_VERIFY, is_about_baseline
+from loopctl.engine.questions import AGAIN, HAPPENED, NO_VERIFY, is_about_baseline, let_land
 from loopctl.engine.standing import newest_runs
 from loopctl.errors import AnswerError
 from loopctl.events import AnyEvent, AssumptionRecorded, DecisionAnswered
@@ -230,7 +230,7 @@ def _dependents(manifest: Manifest) -> dict[TaskId, list[TaskId]]:
 
 
 def as_answered(task: Task, answers: Sequence[Decision]) -> Task:
-    """Return the task with what its answers change: raised caps, a verify command, a baseline."""
+    """Return the task with what its answers change: caps, a verify command, what may land."""
     for decision in answers:
         raised = decision.raised
         caps = task.budget
@@ -245,6 +245,7 @@ def as_answered(task: Task, answers: Sequence[Decision]) -> Task:
         )
         if decision.kind is DecisionKind.VERIFY and decision.reason == NO_VERIFY:
             task = replace(task, verify_cmd=decision.answer)
+        task = replace(task, approved=(*task.approved, *let_land(decision)))
         if is_about_baseline(decision) and decision.answer != REJECTED:
             task = replace(task, baseline=Baseline(decision.answer or ""))
     return task

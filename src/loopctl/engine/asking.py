@@ -32,6 +32,13 @@ def asked(stop: StopReason, task: Task, spent: Budget, gate: GateResult | None) 
     return stop, ()
 
 
+def raised_by(gate: GateResult, task: Task) -> DecisionDraft | None:
+    """Return what a human is asked where no step of a worker could help."""
+    if gate.is_unverified:
+        return questions.how_to_verify(task)
+    return questions.landing(task, gate.checks[-1]) if gate.is_to_be_approved else None
+
+
 def _is_red_by_others_alone(task: Task, gate: GateResult) -> bool:
     """Only where single tests are reported can those that are red already be told from new ones.
 

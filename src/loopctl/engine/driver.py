@@ -242,6 +242,7 @@ class Driver:
                 returned=ended.candidate,
                 tree=landed.tree,
                 observation=landed.observation,
+                is_to_be_asked=landed.is_to_be_asked,
             )
             self._submit(pool, task, start)
             return

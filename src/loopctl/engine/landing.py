@@ -26,10 +26,12 @@ class Returned:
     Attributes:
         tree: The diff on the new head; ``None`` where it does not apply.
         observation: What the worker is shown.
+        is_to_be_asked: Nothing keeps it from landing but a person's word.
     """
 
     tree: str | None
     observation: str
+    is_to_be_asked: bool = False
 
 
 class Landing:
@@ -65,7 +67,11 @@ class Landing:
         if gate is None or gate.head != self._head:
             gate = self._gate_again(task, ended)
             if not gate.is_passed:
-                return Returned(tree=gate.tree or None, observation=self._tools.describe(gate))
+                return Returned(
+                    tree=gate.tree or None,
+                    observation=self._tools.describe(gate),
+                    is_to_be_asked=gate.is_to_be_approved,
+                )
         repository = self._tools.repository
         changes = repository.changes(repository.tree_of(self._head), gate.tree)
         key = landing_key(self._run_id, task.id, ended.candidate, ended.base, ended.tree)

@@ -12,7 +12,7 @@ from typing import Final
 
 from loopctl.domain import APPROVED, Axis, DecisionDraft, StopReason, Usage
 from loopctl.engine import questions, replan, suspension
-from loopctl.engine.asking import asked
+from loopctl.engine.asking import asked, raised_by
 from loopctl.engine.issuing import Issuer
 from loopctl.engine.judging import Judging
 from loopctl.engine.phases import Phase, Stopwatch
@@ -328,8 +328,8 @@ class PlanLoop:
             if gate.is_passed:
                 stop = stop_reason(self._plan, self._tools.stall, gate_passed=True)
                 return self._end(stop) if stop is not None else None
-            if gate.is_unverified:
-                draft = questions.how_to_verify(self._work.task)
+            draft = raised_by(gate, self._work.task)
+            if draft is not None:
                 return self._end(StopReason(Axis.DEFER, draft.kind), (draft,))
             if not self._judging.is_excused:
                 self._reopen(gate)

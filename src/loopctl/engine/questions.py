@@ -4,7 +4,7 @@ import math
 from typing import Final
 
 from loopctl.calls import ToolCall
-from loopctl.domain import Baseline, Decision, DecisionDraft, DecisionKind, Task
+from loopctl.domain import APPROVED, Baseline, Decision, DecisionDraft, DecisionKind, Task
 from loopctl.plan import Budget
 from loopctl.steps import BudgetRefused, Deferred, ForkRaised, PremiseInvalid
 from loopctl.verdict import CheckResult, GateResult, Verdict
@@ -14,6 +14,11 @@ NO_VERIFY: Final = "no_verify"
 
 BASELINE: Final = "baseline"
 """The reason of the decision whose answer is a baseline."""
+
+LANDING: Final = "before landing: "
+"""What the reason of a decision about a result begins with; the keys of its hits follow."""
+
+_MOST_HITS: Final = 10
 
 HAPPENED: Final = "it happened"
 AGAIN: Final = "it did not, run it again"
@@ -64,6 +69,32 @@ def baseline(task: Task, verify: CheckResult) -> DecisionDraft:
 def is_about_baseline(decision: Decision) -> bool:
     """Return whether a decision is the one that :func:`baseline` asks for."""
     return decision.kind is DecisionKind.VERIFY and decision.reason == BASELINE
+
+
+def landing(task: Task, check: CheckResult) -> DecisionDraft:
+    """Ask whether a result may land that is green, and holds what a person must see first."""
+    listed = [hit.words for hit in check.hits]
+    more = f" (and {len(listed) - _MOST_HITS} more)" if len(listed) > _MOST_HITS else ""
+    return DecisionDraft(
+        kind=DecisionKind.APPROVAL,
+        question=(
+            f"{task.id} passes the gate, but its result needs your word: "
+            f"{'; '.join(listed[:_MOST_HITS])}{more}. May it land?"
+        ),
+        reason=f"{LANDING}{' '.join(hit.key for hit in check.hits)}",
+    )
+
+
+def is_about_landing(decision: Decision) -> bool:
+    """Return whether a decision is one that :func:`landing` asks for."""
+    return decision.kind is DecisionKind.APPROVAL and decision.reason.startswith(LANDING)
+
+
+def let_land(decision: Decision) -> tuple[str, ...]:
+    """Return the keys of the hits that an answer lets land."""
+    if not is_about_landing(decision) or decision.answer != APPROVED:
+        return ()
+    return tuple(decision.reason.removeprefix(LANDING).split())
 
 
 def environment(task: Task, what: str) -> DecisionDraft:

@@ -12,6 +12,7 @@ from loopctl.domain import (
     Axis,
     Baseline,
     Decision,
+    DecisionDraft,
     Goal,
     Limits,
     Mode,
@@ -64,6 +65,7 @@ class Start:
         returned: Set where a landing failed: the candidate that goes on from ``head``.
         tree: Its diff on ``head``, where that could be carried.
         observation: What its next step is shown.
+        is_to_be_asked: Of a returned one nothing but a person's word is missing; no step is taken.
         is_anew: What was made before rests on something that does not hold; nothing of it counts.
     """
 
@@ -72,6 +74,7 @@ class Start:
     returned: str | None = None
     tree: str | None = None
     observation: str = ""
+    is_to_be_asked: bool = False
     is_anew: bool = False
 
 
@@ -264,7 +267,7 @@ class TaskRun:
         progress = () if is_helped else plan.progress
         plan = replace(plan, budget=caps, status=PlanStatus.ACTIVE, stop=None, progress=progress)
         if self._start.returned is not None:
-            return self._taken_back(plan)
+            return plan if self._start.is_to_be_asked else self._taken_back(plan)
         return self._to_be_judged(plan) if self._is_loosened() else plan
 
     def _is_loosened(self) -> bool:
@@ -296,7 +299,11 @@ class TaskRun:
 
     def _answer(self, option: Option | None) -> str | None:
         """Return the newest answer to what this candidate has asked."""
-        answers = tuple(one for one in self._start.answers if not consent.is_consent(one))
+        answers = tuple(
+            one
+            for one in self._start.answers
+            if not consent.is_consent(one) and not questions.is_about_landing(one)
+        )
         if option is not None:
             answers = tuple(one for one in answers if forks.is_asked_by(one, option.name))
         return answers[-1].answer if answers else None
@@ -326,7 +333,14 @@ class TaskRun:
         )
 
     def _set_up(self, sandbox: Sandbox, work: Work) -> Ended | None:
-        """Run ``setup_cmd``; a machine on which it fails is a decision, not a failure."""
+        """Run ``setup_cmd``; a machine on which it fails is a decision, not a failure.
+
+        Nothing is run of a task that cannot be undone and that nobody has approved.
+        """
+        permission = self._tools.permission
+        withheld = permission.withheld(self._task) if permission is not None else None
+        if withheld is not None:
+            return _put_aside(sandbox, work, withheld)
         command = self._settings.sandbox.setup_cmd
         if not command:
             return None
@@ -335,13 +349,17 @@ class TaskRun:
             return None
         tail = result.stdout[-2048:].decode("utf-8", "replace").strip()
         what = f"setup_cmd `{command}` ended with exit code {result.returncode}: {tail}."
-        draft = questions.environment(self._task, what)
-        return Ended(
-            candidate=work.session.candidate,
-            stop=StopReason(Axis.DEFER, draft.kind),
-            tree=work.tree,
-            base=sandbox.base,
-            plan=work.plan,
-            ref=work.ref if work.session.newest is not None else "",
-            drafts=(draft,),
-        )
+        return _put_aside(sandbox, work, questions.environment(self._task, what))
+
+
+def _put_aside(sandbox: Sandbox, work: Work, draft: DecisionDraft) -> Ended:
+    """Return the end of a candidate of which no step was issued."""
+    return Ended(
+        candidate=work.session.candidate,
+        stop=StopReason(Axis.DEFER, draft.kind),
+        tree=work.tree,
+        base=sandbox.base,
+        plan=work.plan,
+        ref=work.ref if work.session.newest is not None else "",
+        drafts=(draft,),
+    )

@@ -10,7 +10,7 @@ from loopctl.errors import SandboxError
 from loopctl.judges.evidence import tail
 from loopctl.ports import Repository, Sandbox
 from loopctl.records import Candidate
-from loopctl.verdict import Check, CheckResult
+from loopctl.verdict import Check, CheckResult, Hit
 
 
 class Checkouts:
@@ -74,12 +74,14 @@ class Case:
     Attributes:
         tree: The diff on the head: what would land. Empty before ``apply`` has made it.
         head_tree: The base of the comparison: the head without the diff.
+        hits: What the judges before have found that a person must let land.
     """
 
     candidate: Candidate
     tree: str
     head_tree: str
     checkouts: Checkouts
+    hits: tuple[Hit, ...] = ()
 
 
 class Judge(Protocol):

@@ -1,12 +1,13 @@
 """The code gate: the judges that block, in order, each on fresh checkouts of exactly that tree."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from loopctl.clock import Clock
 from loopctl.domain import Sha
 from loopctl.errors import GitError, SandboxError
 from loopctl.judges import outcome
+from loopctl.judges.approval import ApprovalJudge
 from loopctl.judges.bases import Bases
 from loopctl.judges.case import Case, Checkouts, Judge
 from loopctl.judges.diff import ApplyJudge
@@ -16,6 +17,7 @@ from loopctl.judges.typecheck import TypecheckJudge
 from loopctl.judges.verify import VerifyJudge, run_verify
 from loopctl.ports import Repository
 from loopctl.records import Candidate
+from loopctl.redaction import Redactor
 from loopctl.settings import GateSettings
 from loopctl.storeports import VerdictCache
 from loopctl.verdict import Blame, Check, CheckResult, GateResult, Verdict
@@ -56,7 +58,8 @@ class CodeGate:
                 if result is None:
                     continue
                 results.append(result)
-                case = replace(case, tree=result.tree or case.tree)
+                hits = (*case.hits, *result.hits)
+                case = replace(case, tree=result.tree or case.tree, hits=hits)
                 if result.verdict is not Verdict.PASS:
                     break
         return GateResult(head=candidate.head, tree=case.tree, checks=tuple(results))
@@ -110,8 +113,10 @@ def code_gate(
     clock: Clock,
     setup_cmd: str = "",
     manifest: str = "tasks/ACTIVE.toml",
+    redact: Redactor | None = None,
+    signature: Callable[[str], str] | None = None,
 ) -> CodeGate:
-    """Return the gate of code tasks: apply, typecheck, verify.
+    """Return the gate of code tasks: apply, typecheck, verify, approval.
 
     Args:
         repository: The trees, and where checkouts come from.
@@ -120,11 +125,14 @@ def code_gate(
         clock: For durations.
         setup_cmd: ``[sandbox] setup_cmd``.
         manifest: The manifest's path in the tree, with slashes; empty where it is outside.
+        redact: Knows the user's keys; without it only their shapes are looked for.
+        signature: Of a failed verify's output, where the same failure again means being stuck.
     """
     bases = Bases(cache, setup_cmd)
     judges = (
         ApplyJudge(repository, settings.protect, manifest),
         TypecheckJudge(repository, settings, bases),
-        VerifyJudge(repository, settings, bases),
+        VerifyJudge(repository, settings, bases, signature),
+        ApprovalJudge(repository, redact or Redactor({})),
     )
     return CodeGate(repository, judges, settings, clock, setup_cmd)

@@ -48,7 +48,7 @@ _TEST_RUNNERS: Final = frozenset(
     {"pytest", "py.test", "unittest", "bats", "jest", "vitest", "mocha", "ava", "tap", "prove"}
     | {"rspec", "phpunit", "behave", "nose2", "stestr", "cram", "shellspec"}
 )
-_TEST_FILE: Final = re.compile(
+TEST_FILE: Final = re.compile(
     r"test_.*|.*[_.-](test|spec|tests)\.\w+|.*\.(bats|t|feature)", re.IGNORECASE
 )
 _PACKAGE_RUNNERS: Final = frozenset({"npm", "yarn", "pnpm", "bun"})
@@ -208,7 +208,7 @@ class _Reader:
     def _tests(self, name: str, words: list[str]) -> None:
         for word in words:
             path = word.partition("::")[0]
-            if _TEST_FILE.fullmatch(PurePosixPath(path).name):
+            if TEST_FILE.fullmatch(PurePosixPath(path).name):
                 self._file(path)
             parts = word.split(".") if name == "unittest" and "/" not in word else []
             for count in range(1, len(parts) + 1):

@@ -2,8 +2,11 @@
 
 A pytest that exits 0 must have left its own report; must have collected tests, and no fewer than
 at the base; must have skipped and xfailed no more; must have run all that it collected; and must
-not have counted a failure that the base has not.
+not have counted a failure that the base has not. Where a task may edit the tests that it changed, it is
+for a person to judge that there are fewer (``shrink.py``).
 """
+
+from collections.abc import Iterator
 
 from loopctl.judges.pytest_report import Account
 from loopctl.judges.shellwords import is_only_pytest, runs_pytest
@@ -28,8 +31,13 @@ def lone_fault(command: str, account: Account) -> str:
     return ""
 
 
-def green_fault(found: CheckResult, account: Account, base: CheckResult) -> str:
-    """Return why an exit 0 is no pass, empty where it is one."""
+def green_fault(
+    found: CheckResult, account: Account, base: CheckResult, *, may_shrink: bool = False
+) -> str:
+    """Return why an exit 0 is no pass, empty where it is one.
+
+    With ``may_shrink`` it is for a person to judge that less is tested (:func:`fewer`).
+    """
     if fault := lone_fault(found.command, account):
         return f"{_TAMPERING}: {fault}"
     if account.counts is None:
@@ -38,24 +46,40 @@ def green_fault(found: CheckResult, account: Account, base: CheckResult) -> str:
         return ""
     if account.failed and (base.exit != 0 or not set(account.failed) <= set(base.findings)):
         return f"{_TAMPERING}: the command exits 0, yet {account.failed[0]} failed"
-    return _shrunk(account.counts, base.counts)
+    return _shrunk(account.counts, None if may_shrink else base.counts, base.counts)
 
 
-def _shrunk(now: TestCounts, base: TestCounts | None) -> str:
-    """Return how less was tested than at the base, empty where it was not."""
-    # What the base never came to run might have been skipped there as well.
-    unrun = max(_not_run(base), 0) if base else 0
-    if base and now.collected < base.collected:
-        what = f"{now.collected} tests were collected, {base.collected} at the base"
-    elif base and now.skipped > base.skipped + unrun:
-        what = f"{now.skipped} tests were skipped, {base.skipped} at the base"
-    elif base and now.xfailed > base.xfailed + unrun:
-        what = f"{now.xfailed} tests were expected to fail, {base.xfailed} at the base"
-    elif _not_run(now) > unrun:
+def _shrunk(now: TestCounts, compared: TestCounts | None, base: TestCounts | None) -> str:
+    """Return how less was tested than at the base, empty where it was not.
+
+    Args:
+        now: Of the candidate.
+        compared: Those of the base, where there must be as many; else ``None``.
+        base: Those of the base.
+    """
+    what = next((words for _, words in fewer(now, compared)), "")
+    if not what and _not_run(now) > _unrun(base):
         what = f"{_not_run(now)} collected tests were never run"
-    else:
-        return ""
-    return f"{_TAMPERING}: {what}; bring the tests back"
+    return f"{_TAMPERING}: {what}; bring the tests back" if what else ""
+
+
+def fewer(now: TestCounts, base: TestCounts | None) -> Iterator[tuple[str, str]]:
+    """Yield in which way, and in words how, less is tested than at the base."""
+    if base is None:
+        return
+    if (lost := base.collected - now.collected) > 0:
+        words = f"{now.collected} tests were collected, {base.collected} at the base"
+        yield f"collected-{lost}", words
+    # What the base never came to run might have been skipped there as well.
+    if (more := now.skipped - base.skipped - _unrun(base)) > 0:
+        yield f"skipped-{more}", f"{now.skipped} tests were skipped, {base.skipped} at the base"
+    if (more := now.xfailed - base.xfailed - _unrun(base)) > 0:
+        words = f"{now.xfailed} tests were expected to fail, {base.xfailed} at the base"
+        yield f"xfailed-{more}", words
+
+
+def _unrun(base: TestCounts | None) -> int:
+    return max(_not_run(base), 0) if base else 0
 
 
 def baseline_refusal(found: CheckResult, account: Account, base: CheckResult) -> str:
@@ -74,7 +98,7 @@ def baseline_refusal(found: CheckResult, account: Account, base: CheckResult) ->
         return f"{rule}: pytest ended with something else than failed tests"
     if _not_run(account.counts) > 0 or _not_run(base.counts) > 0:
         return f"{rule}: not all collected tests were run"
-    if fault := _shrunk(account.counts, base.counts):
+    if fault := _shrunk(account.counts, base.counts, base.counts):
         return f"{rule}: {fault}"
     return ""
 

@@ -16,6 +16,7 @@ time limit, killed      any                         unknown, ``environment``
 A program that crashes (SIGSEGV, SIGABRT and their like) has ended by its own fault: it fails.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -30,6 +31,7 @@ from loopctl.judges.protect import Surface
 from loopctl.judges.pytest_report import Account, Report, is_unloaded, loading
 from loopctl.judges.runs import runs
 from loopctl.judges.shellwords import runs_pytest
+from loopctl.judges.shrink import compared, edited_tests
 from loopctl.ports import Repository, Sandbox
 from loopctl.settings import GateSettings
 from loopctl.verdict import Blame, Check, CheckResult, Verdict
@@ -54,11 +56,17 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class VerifyJudge:
-    """Runs ``verify_cmd`` on the candidate and, once for each base, on the base."""
+    """Runs ``verify_cmd`` on the candidate and, once for each base, on the base.
+
+    Attributes:
+        signature: Reads what is equal for the same failures from an output; ``None`` where equal
+            failures are no sign of being stuck.
+    """
 
     repository: Repository
     settings: GateSettings
     bases: Bases
+    signature: Callable[[str], str] | None = None
 
     @property
     def check(self) -> Check:
@@ -71,6 +79,8 @@ class VerifyJudge:
         if not command.strip():
             return None
         result = self._judge(case, command)
+        if self.signature is not None and result.verdict is Verdict.FAIL:
+            result = replace(result, signature=self.signature(result.tail))
         return replace(result, findings=result.findings[:_MOST_FINDINGS])
 
     def _judge(self, case: Case, command: str) -> CheckResult:
@@ -139,7 +149,8 @@ class VerifyJudge:
     def _judge_green(
         self, case: Case, run: Run, found: CheckResult, base: CheckResult
     ) -> CheckResult:
-        if fault := tamper.green_fault(found, run.account, base):
+        edited = edited_tests(self.repository, case)
+        if fault := tamper.green_fault(found, run.account, base, may_shrink=bool(edited)):
             if base.verdict is Verdict.UNKNOWN and base.exit == 0:
                 return outcome.unknown(found, f"{base.reason}; the base is alike")
             return outcome.failed(found, Blame.INTRODUCED, fault)
@@ -148,7 +159,9 @@ class VerifyJudge:
         reason = "passes at the base as well" if is_vacuous else "passes; the base does not"
         if base.verdict is Verdict.UNKNOWN:
             reason = f"passes; the base could not be judged ({base.reason})"
-        return outcome.passed(found, reason, vacuous=is_vacuous)
+        hits, words = compared(self.repository, case, edited, found)
+        reason = f"{reason}; {words}" if words else reason
+        return replace(outcome.passed(found, reason, vacuous=is_vacuous), hits=hits)
 
     def _judge_red(
         self, case: Case, run: Run, found: CheckResult, base: CheckResult

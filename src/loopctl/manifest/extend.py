@@ -5,7 +5,7 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from typing import Any, Final
 
-from loopctl.domain import Addition, Criterion, Goal, Task
+from loopctl.domain import Addition, Criterion, Goal, Manifest, Task
 from loopctl.manifest.writeback import WriteRefusedError
 from loopctl.tomlsource.read import BOM
 from loopctl.tomlsource.scan import Places
@@ -54,6 +54,21 @@ def extended(text: str, document: Mapping[str, Any], addition: Addition) -> str:
             "its form cannot take more tasks; head each with [[task]], and the goal with [goal]"
         )
     return bom + body
+
+
+def written(manifest: Manifest) -> str:
+    """Return the text of a manifest that the harness makes for itself, whatever its tasks say."""
+    lines = [EMPTY.rstrip("\n"), *_goal_lines(manifest.goal)]
+    for task in manifest.tasks:
+        own: list[tuple[str, Any]] = [
+            ("worker", task.worker),
+            ("mode", task.mode.value if task.mode is not None else None),
+            ("command", task.command),
+            ("may_edit", list(task.may_edit)),
+        ]
+        keys = [*_task(task), *((key, value) for key, value in own if value)]
+        lines += ["", "[[task]]", *(f"{key} = {_value(value)}" for key, value in keys)]
+    return "\n".join([*lines, ""])
 
 
 def _with_goal(text: str, goal: Goal) -> str:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
-from loopctl.domain import Decision, DecisionKind
+from loopctl.domain import Decision, DecisionKind, asks_consent
 from loopctl.report.wording import decision_word, takeable_guess
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ class Commands:
     def answer(self, decision: Decision) -> str:
         """Return the command that answers ``decision``, with its best guess where it has one."""
         words = ("answer", decision_word(decision, self.ids()))
-        if decision.kind is DecisionKind.APPROVAL:
+        if asks_consent(decision):
             return self.drive(*words, "--approve")
         if decision.kind is DecisionKind.BUDGET:
             return self.drive(*words, "--budget", _cap(decision))

@@ -19,8 +19,8 @@ from loopctl.toolports import Ledger, Policy, Tool
 Serve = Callable[[Sandbox], Mapping[str, Offered]]
 """Returns the tools of servers for a sandbox, by the name that a model calls them by."""
 
-PolicyOf = Callable[[Mapping[str, ServerTool]], Policy]
-"""Returns the policy where these tools of servers are there."""
+PolicyOf = Callable[[Mapping[str, ServerTool], Sandbox], Policy]
+"""Returns the policy where these tools of servers are there, for calls in a sandbox."""
 
 _SHORTEST_S: Final = 1.0
 
@@ -83,7 +83,9 @@ class ToolDesks:
         tools: dict[str, Tool] = {name: one.tool for name, one in offered.items()}
         specs = [tool.spec for tool in work.values()]
         specs += [one.spec for name, one in offered.items() if name not in work]
-        policy = self._policy_of({name: _known(name, one) for name, one in offered.items()})
+        policy = self._policy_of(
+            {name: _known(name, one) for name, one in offered.items()}, sandbox
+        )
         proxy = ToolProxy(
             _Session(session_id, task.id, candidate),
             {**tools, **work},

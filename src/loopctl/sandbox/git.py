@@ -16,7 +16,7 @@ from pathlib import Path
 from loopctl.domain import ExecResult
 from loopctl.errors import GitError, MachineError
 from loopctl.sandbox import process
-from loopctl.sandbox.files import disk_errors, write_if_changed
+from loopctl.sandbox.files import disk_errors, remove_tree, write_if_changed
 
 OLDEST = (2, 34)
 COMMITTER = "loop"
@@ -65,6 +65,8 @@ _OWN_CONFIG = (
     "core.fileMode=true",
     "core.attributesFile=/dev/null",
     "core.excludesFile=/dev/null",
+    # Several files are written at once; more than there are processors, since they wait for disks.
+    "checkout.workers=4",
 )
 _IDENTITY = {
     "GIT_AUTHOR_NAME": COMMITTER,
@@ -106,13 +108,16 @@ class Git:
         global_config: Taken for the user's global configuration. It is the harness's own file and
             holds ``safe.directory`` entries alone: the user's repository may belong to another
             account (root in a container), and the child of a fetch that reads it ignores ``-c``.
-            ``None`` only to ask what the user's own one says.
+            ``None`` only to ask what the user's own one says. Read by what needs it alone: calls
+            that look for a repository, and fetches, whose child works in another one.
+        global_content: What that file must hold, put right before it is read.
         git_dir: The repository, ``None`` for calls that need none.
         work_tree: Its files; none for work on objects.
         index: The index file; git's own place where ``None``.
         is_own: The repository is the harness's own, not the user's.
         config: What the repository's own configuration file must hold, put right before each call:
-            a worker without confinement can write to it, in good faith too.
+            a worker without confinement can write to it, in good faith too. Attributes beside it
+            go.
         settings: More ``-c`` values.
         extra_env: More variables.
     """
@@ -124,6 +129,7 @@ class Git:
     index: Path | None = None
     is_own: bool = True
     config: bytes | None = None
+    global_content: bytes | None = None
     settings: tuple[str, ...] = ()
     extra_env: Mapping[str, str] = field(default_factory=dict)
 
@@ -170,13 +176,12 @@ class Git:
             MachineError: There is no git.
             SandboxError: ``cwd`` is gone.
         """
-        if self.config is not None and self.git_dir is not None:
-            with disk_errors(f"the configuration of {self.git_dir} cannot be put right"):
-                write_if_changed(self.git_dir / "config", self.config)
+        needs_global = self._needs_global(args)
+        self._put_right(needs_global=needs_global)
         result = process.run(
             [*self._prefix(), *self._pathspecs(args), *args],
             cwd=cwd or Path("/"),
-            env=self._environment(),
+            env=self._environment(needs_global=needs_global),
             timeout_s=timeout_s,
             stdin=stdin,
             output=output,
@@ -219,6 +224,17 @@ class Git:
             said = f"{said}\nit said more than can be held".strip()
         return GitError(words, result.returncode, said[-4000:])
 
+    def _needs_global(self, args: tuple[str | bytes, ...]) -> bool:
+        return self.git_dir is None or args[0] == "fetch"
+
+    def _put_right(self, *, needs_global: bool) -> None:
+        with disk_errors(f"the configuration of {self.git_dir} cannot be put right"):
+            if self.config is not None and self.git_dir is not None:
+                write_if_changed(self.git_dir / "config", self.config)
+                remove_tree(self.git_dir / "info" / "attributes")
+            if needs_global and self.global_content is not None and self.global_config is not None:
+                write_if_changed(self.global_config, self.global_content)
+
     def _prefix(self) -> list[str]:
         argv = ["git", *_FLAGS]
         for setting in (*_CONFIG, *(_OWN_CONFIG if self.is_own else ()), *self.settings):
@@ -235,14 +251,14 @@ class Git:
         # is handed names that look like nothing else.
         return () if "check-ignore" in args else ("--literal-pathspecs",)
 
-    def _environment(self) -> dict[str, str]:
+    def _environment(self, *, needs_global: bool) -> dict[str, str]:
         env = {
             **_ENVIRONMENT,
             "PATH": self.path,
             **self.extra_env,
         }
         if self.global_config is not None:
-            env["GIT_CONFIG_GLOBAL"] = str(self.global_config)
+            env["GIT_CONFIG_GLOBAL"] = str(self.global_config) if needs_global else os.devnull
         if self.index is not None:
             env["GIT_INDEX_FILE"] = str(self.index)
         return env

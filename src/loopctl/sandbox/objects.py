@@ -85,6 +85,21 @@ class Objects:
             total += 1 if added == b"-" else int(added) + int(removed)
         return total
 
+    def messages(self, tip: Sha, count: int) -> tuple[tuple[str, str], ...]:
+        """Return ids and messages of the newest commits, the newest first, merges left out."""
+        said = self._git.ask("log", "-z", "--no-merges", f"-n{count}", "--format=%H%n%B", tip, "--")
+        records = filter(None, said.decode(errors="replace").split("\0"))
+        pairs = (record.partition("\n") for record in records)
+        return tuple((commit, message) for commit, _, message in pairs)
+
+    def patch(self, commit: str) -> str:
+        """Return what a commit changed, as a patch without context and without prefixes."""
+        said = self._git.ask(
+            *("diff-tree", "--root", "--no-commit-id", "-r", "-p", "--unified=0", "--no-prefix"),
+            *("--no-renames", "--no-color", "--no-ext-diff", "--no-textconv", commit, "--"),
+        )
+        return said.decode(errors="replace")
+
     def read_blob(self, tree: str, path: str, limit: int = 1 << 20) -> bytes | None:
         """Return at most ``limit`` bytes of a file of a tree; ``None`` where there is none."""
         name = path.encode(errors="surrogateescape")

@@ -24,6 +24,9 @@ from loopctl.sandbox.lock import Presence, locked
 
 USER_HEAD = "refs/user/HEAD"
 _SHA256_DIGITS = 64
+_PRIVATE = "core.sharedRepository=0600"
+"""Nobody but the user reads what a run keeps."""
+
 _TEMPORARY = (
     *("marker-*", "carry-*", "wip-*", "pack-*", "rescue-*", "land-*", "mcp-*", "clone-*"),
     "trash/*",
@@ -138,10 +141,7 @@ def set_up(
     layout.root.chmod(0o700)
     presence = Presence(layout.root / "presence.lock")
     with locked(layout.root / "setup.lock"):
-        write_if_changed(
-            layout.global_config,
-            global_config_text(*trusted_folders(checkout.root), layout.git_dir).encode(),
-        )
+        write_if_changed(layout.global_config, global_config(layout, checkout))
         _mark(layout, git)
         _exclude_from_user(layout, checkout)
         if not layout.git_dir.exists():
@@ -198,14 +198,14 @@ def _mark(layout: Layout, git: Git) -> None:
     if (layout.root / ".git").exists():
         return
     with tempfile.TemporaryDirectory(dir=layout.root, prefix="marker-") as folder:
-        git.ask("init", "--quiet", "--template=", folder)
+        git.having(_PRIVATE).ask("init", "--quiet", "--template=", folder)
         made = git.at(Path(folder, ".git"))
         tree = made.line("hash-object", "-t", "tree", "-w", "--stdin", stdin=b"")
         commit = made.line("commit-tree", "-F", "-", tree, stdin=b"The harness's own folder\n")
         made.ask("update-ref", "HEAD", commit)
         exclude = Path(folder, ".git", "info", "exclude")
-        exclude.parent.mkdir(exist_ok=True)
-        exclude.write_text("*\n")
+        exclude.parent.mkdir(mode=0o700, exist_ok=True)
+        write_if_changed(exclude, b"*\n")
         move(Path(folder, ".git"), layout.root / ".git")
 
 
@@ -237,11 +237,19 @@ def _clone(layout: Layout, checkout: Checkout, git: Git) -> None:
         *("--", str(checkout.root), str(folder / "git")),
     ]
     try:
-        git.having("transfer.fsckObjects=false").ask(*args)
+        git.having("transfer.fsckObjects=false", _PRIVATE).ask(*args)
     except GitError as error:
         remove_tree(folder)
         said = error.args[2].strip() or "git clone ended without a message"
         raise RepositoryError(f"{checkout.root} cannot be cloned: {said}") from error
+    # Folders of objects and refs are made now: libgit2 would make those that lack readable for others.
+    # The objects themselves may be the user's own files, under a second name.
+    (folder / "git" / "refs" / "loop").mkdir(parents=True, exist_ok=True)
+    for number in range(256):
+        (folder / "git" / "objects" / f"{number:02x}").mkdir(exist_ok=True)
+    for made in (folder / "git").rglob("*"):
+        if made.is_dir():
+            made.chmod(0o700)
     move(folder / "git", layout.git_dir)
     shutil.rmtree(folder, ignore_errors=True)
 
@@ -257,8 +265,15 @@ def _configure(
         # Anchored, and without a slash at the end, so that a symbolic link of that name matches.
         *(f"/{name.strip('/')}".encode() for name in share),
     ]
-    (layout.git_dir / "info").mkdir(exist_ok=True)
+    (layout.git_dir / "info").mkdir(mode=0o700, exist_ok=True)
     write_if_changed(layout.git_dir / "info" / "exclude", b"\n".join([*patterns, b""]))
+
+
+def global_config(layout: Layout, checkout: Checkout) -> bytes:
+    """Return what stands for the user's global configuration: which folders git may enter."""
+    return global_config_text(*trusted_folders(checkout.root), layout.git_dir).encode(
+        errors="surrogateescape"
+    )
 
 
 def config_text(some_object: str) -> bytes:
@@ -271,7 +286,7 @@ def config_text(some_object: str) -> bytes:
     extensions = "[extensions]\n\tobjectformat = sha256\n" if is_sha256 else ""
     return (
         f"[core]\n\trepositoryformatversion = {int(is_sha256)}\n\tbare = true\n"
-        "\tfilemode = true\n\thooksPath = /dev/null\n"
+        "\tfilemode = true\n\thooksPath = /dev/null\n\tsharedRepository = 0600\n"
         f"[gc]\n\tauto = 0\n[maintenance]\n\tauto = false\n{extensions}"
     ).encode()
 

@@ -1,6 +1,6 @@
 """The policy on calls: which are refused, and which a person is asked about first. Pure.
 
-Refusing comes first, then asking. What a server of tools says of its tools is its own claim: it
+The floor comes first, then what the settings refuse, then asking. What a server of tools says of its tools is its own claim: it
 can bring a call under a pattern, and never out of one that names the tool. A tool that nobody has
 told anything of is asked about.
 """
@@ -11,20 +11,11 @@ from typing import Final
 
 from loopctl.calls import Action, Annotations, Ruling, ToolCall
 from loopctl.patterns import matches_command, matches_tool
-from loopctl.sandbox.commandwords import UnreadableError, commands
+from loopctl.sandbox.floor.calls import call_refusal
+from loopctl.sandbox.floor.judge import Finding, judge
+from loopctl.sandbox.floor.outward import outward
 
 BASH: Final = "bash"
-
-FLOOR: Final = (
-    *("bash:sudo", "bash:su", "bash:doas", "bash:pkexec"),
-    *("bash:shutdown", "bash:reboot", "bash:halt", "bash:poweroff"),
-    *("bash:mount", "bash:umount", "bash:mkfs*", "bash:insmod", "bash:modprobe"),
-    *("bash:git push", "bash:git send-pack"),
-    *(f"bash:dd *of=/dev/{disk}*" for disk in ("sd", "hd", "vd", "xvd", "nvme", "mmcblk", "disk")),
-    *("bash:rm * /", "bash:rm * / *", "bash:rm * /[*]*"),
-    *(f"bash:rm * {home}{end}" for home in ("~", "$HOME", "${HOME}") for end in ("", "/", "/[*]")),
-)
-"""Refused always; no setting lifts it. What is done by these is never a task's work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +49,7 @@ class ApprovalPolicy:
         deny: Patterns of calls that are refused, besides the floor.
         work: Tools whose effects stay in the sandbox.
         servers: The tools of servers, by the name that a model calls them by.
+        roots: Absolute paths of the worktree and of what else is the sandbox's own.
     """
 
     def __init__(
@@ -67,9 +59,11 @@ class ApprovalPolicy:
         *,
         work: Sequence[str] = (),
         servers: Mapping[str, ServerTool] | None = None,
+        roots: Sequence[str] = (),
     ) -> None:
         self._approve = tuple(approve)
-        self._deny = (*FLOOR, *deny)
+        self._deny = tuple(deny)
+        self._roots = tuple(roots)
         self._work = frozenset(work)
         self._servers = dict(servers or {})
 
@@ -78,6 +72,9 @@ class ApprovalPolicy:
         if call.tool in self._work:
             return self._of_command(call) if call.tool == BASH else Ruling()
         known = self._servers.get(call.tool)
+        tool = known.tool if known is not None else call.tool
+        if why := call_refusal(tool, call.arguments, self._roots):
+            return Ruling(Action.DENY, refused(why))
         if known is None:
             return Ruling(Action.APPROVE, f"nothing is known of {call.tool}")
         # A name that a model could not say was changed for it; a pattern may mean either.
@@ -95,18 +92,27 @@ class ApprovalPolicy:
         if not isinstance(command, str):
             # The tool itself says what is wrong with its arguments.
             return Ruling()
-        try:
-            texts = [" ".join(words) for words in commands(command)]
-        except UnreadableError as error:
-            return Ruling(Action.DENY, f"the command cannot be read: {error}")
-        texts.append(" ".join(command.split()))
-        if pattern := _about(FLOOR, texts[:-1]):
-            return Ruling(Action.DENY, f"no worker may do that ({pattern})")
-        if pattern := _about(self._deny[len(FLOOR) :], texts):
+        finding = judge(command, self._roots)
+        if finding.refusal:
+            return Ruling(Action.DENY, refused(finding.refusal))
+        if pattern := matching(finding, command, self._deny):
             return Ruling(Action.DENY, f"[policy] deny has {pattern}")
-        if pattern := _about(self._approve, texts):
+        if pattern := matching(finding, command, self._approve):
             return Ruling(Action.APPROVE, f"[policy] approve has {pattern}")
+        if why := outward(finding.commands):
+            return Ruling(Action.APPROVE, why)
         return Ruling()
+
+
+def refused(why: str) -> str:
+    """Return what is said where the floor is against a call."""
+    return f"no worker may do that, and no setting allows it: {why}"
+
+
+def matching(finding: Finding, command: str, patterns: Sequence[str]) -> str:
+    """Return the first pattern that is about a command or a part of it; empty where none is."""
+    texts = [" ".join(words) for words in finding.commands]
+    return _about(patterns, [*texts, " ".join(command.split())])
 
 
 def _first(patterns: Sequence[str], *names: ServerTool) -> str:

@@ -20,7 +20,7 @@ from loopctl.sandbox.leftovers import Leftover, leftovers, names
 from loopctl.sandbox.library import Library
 from loopctl.sandbox.mirror import Mirror
 from loopctl.sandbox.objects import KEPT, Objects
-from loopctl.sandbox.owned import USER_HEAD, Layout, config_text
+from loopctl.sandbox.owned import USER_HEAD, Layout, config_text, global_config
 from loopctl.sandbox.wip import CheckoutFiles, Uncommitted
 from loopctl.sandbox.worktree import Surroundings, Worktree
 
@@ -64,7 +64,8 @@ class OwnedRepository:
         self._env = env
         self._layout = Layout(local)
         self._checkout = inspect(checkout, path)
-        plain = Git(path, self._layout.global_config)
+        trusted = global_config(self._layout, self._checkout)
+        plain = Git(path, self._layout.global_config, global_content=trusted)
         self._own = plain.at(self._layout.git_dir).keeping(config_text(self._checkout.head))
         self._users = plain.on_users(self._checkout.common_dir)
         self._objects = Objects(self._own, Library(self._layout.git_dir), local)
@@ -202,6 +203,14 @@ class OwnedRepository:
     def changed_lines(self, old: str, new: str) -> int:
         """Return the number of added and removed lines; a binary file counts as one."""
         return self._objects.changed_lines(old, new)
+
+    def messages(self, tip: Sha, count: int) -> tuple[tuple[str, str], ...]:
+        """Return ids and messages of the newest commits, the newest first, merges left out."""
+        return self._objects.messages(tip, count)
+
+    def patch(self, commit: str) -> str:
+        """Return what a commit changed, as a patch without context and without prefixes."""
+        return self._objects.patch(commit)
 
     def read_blob(self, tree: str, path: str, limit: int = 1 << 20) -> bytes | None:
         """Return at most ``limit`` bytes of a file of a tree; ``None`` where there is none."""

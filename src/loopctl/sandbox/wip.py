@@ -17,6 +17,7 @@ from loopctl.errors import GitError, LandingRefusedError, RepositoryError, Sandb
 from loopctl.sandbox.checkout import Checkout
 from loopctl.sandbox.git import Git, git_words
 from loopctl.sandbox.landing import file_settings
+from loopctl.sandbox.leftout import gitlinks
 from loopctl.sandbox.objects import Objects, copy_objects
 from loopctl.sandbox.survey import refuse_filters
 
@@ -69,7 +70,9 @@ class CheckoutFiles:
         left_out = leaving_out.encode(errors="surrogateescape")
         with self._copied_index() as git:
             git.run("update-index", "-q", "--refresh")
-            changed = git.ask("diff-index", "--name-only", "-z", self._checkout.head)
+            # Whether a submodule's own files have changed, git would ask the git in there.
+            only = ("--name-only", "-z", "--ignore-submodules=dirty")
+            changed = git.ask("diff-index", *only, self._checkout.head)
             untracked = git.ask("ls-files", "--others", "--exclude-standard", "-z")
         return Uncommitted(
             *(
@@ -167,6 +170,7 @@ class CheckoutFiles:
                 raise RepositoryError(
                     f"{self._checkout.root} has unmerged files; finish the merge first"
                 )
+            _pass_submodules_by(git)
             objects = self._checkout.common_dir / "objects"
             # What is staged may be in the user's repository alone.
             git.having(GIT_ALTERNATE_OBJECT_DIRECTORIES=_quoted(objects)).ask("add", "--all")
@@ -198,6 +202,13 @@ class CheckoutFiles:
         missing = [name for name, here in self._objects.has(blobs).items() if not here]
         if missing:
             copy_objects(self._users, self._own, missing, (), self._scratch)
+
+
+def _pass_submodules_by(git: Git) -> None:
+    """Have git not look into submodules: what it starts in there obeys their configuration."""
+    if links := gitlinks(git):
+        paths = b"".join(path + b"\0" for path in links)
+        git.ask("update-index", "--skip-worktree", "-z", "--stdin", stdin=paths)
 
 
 def _is_no_folder(path: Path) -> bool:

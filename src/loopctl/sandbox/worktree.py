@@ -6,7 +6,6 @@ changes nothing of what the harness sees.
 """
 
 import contextlib
-import shutil
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -21,8 +20,10 @@ from loopctl.redaction import Redactor
 from loopctl.sandbox import process
 from loopctl.sandbox.environment import command_environment, write_home
 from loopctl.sandbox.exchange import OutboxExchange
-from loopctl.sandbox.files import disk_errors, move, remove_tree
+from loopctl.sandbox.files import disk_errors, move, remove_tree, write_if_changed
 from loopctl.sandbox.git import Git, git_words
+from loopctl.sandbox.gitfile import point
+from loopctl.sandbox.hardlinks import part
 from loopctl.sandbox.increment import Increment, Outline, outline
 from loopctl.sandbox.leftout import left_out
 from loopctl.sandbox.library import can_write
@@ -124,7 +125,7 @@ class Worktree:
                 self._add()
                 self._increment.begin()
                 self._git.ask("read-tree", "--reset", "-u", tree)
-                self._settle()
+                self._settle(tree)
             except GitError as error:
                 raise SandboxError(f"{what}: {git_words(error)}") from error
             self._exchange.offer("")
@@ -287,12 +288,14 @@ class Worktree:
         return SandboxError(f"the files of {self._name} could not be saved: {git_words(error)}")
 
     def _return_to(self, tree: str) -> None:
+        self._require()
+        part(self.workdir)
         # A changed .gitignore hides files from the first round; those appear in the second.
         for _ in range(_ROUNDS):
             self._require()
             self._stage(survey(self.workdir))
             if self._write_tree() == tree:
-                self._settle()
+                self._settle(tree)
                 return
             self._git.ask("read-tree", "--reset", "-u", tree)
         raise SandboxError(f"the worktree {self._name} does not come back to {tree}")
@@ -317,7 +320,7 @@ class Worktree:
                 move(place, trash / str(number))
         return trash
 
-    def _settle(self) -> None:
+    def _settle(self, tree: str) -> None:
         """Put what is not in the tree in its place: shared folders, and git's own view inside."""
         for name in self._around.share:
             source, link = self._around.checkout / name, self.workdir / name
@@ -325,17 +328,16 @@ class Worktree:
                 with contextlib.suppress(FileExistsError):
                     link.symlink_to(source)
         admin = self._around.layout.admin(self._name)
-        pointer, text = self.workdir / ".git", f"gitdir: {admin}\n"
-        if pointer.is_symlink() or not pointer.is_file() or pointer.read_text() != text:
-            remove_tree(pointer)
-            pointer.write_text(text)
+        point(self.workdir / ".git", admin)
         for lock in admin.glob("*.lock"):
             lock.unlink(missing_ok=True)
-        (admin / "HEAD").write_text(f"{self._base}\n")
-        shutil.copyfile(self._index, admin / "index")
-        # Inside, what differs from the base is work that is not staged, as a worker expects it.
-        git = self._around.git.at(self._around.layout.git_dir, self.workdir, admin / "index")
-        git.ask("read-tree", "-m", self._base)
+        # Replaced and not written over: a worker may have put links in their places.
+        write_if_changed(admin / "HEAD", f"{self._base}\n".encode())
+        write_if_changed(admin / "index", self._index.read_bytes())
+        if tree != self._base:
+            # Inside, what differs from the base is work that is not staged, as a worker expects.
+            git = self._around.git.at(self._around.layout.git_dir, self.workdir, admin / "index")
+            git.ask("read-tree", "-m", self._base)
 
     def _make_scratch(self) -> None:
         if self._scratch.is_symlink() or self._scratch.exists():

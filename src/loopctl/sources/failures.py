@@ -21,6 +21,7 @@ _TESTS: Final = (
 _ERROR: Final = re.compile(
     r"^(?:E\s+)?(?:\s*error: ['\"])?(?P<text>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)\b.*)$"
     r"|^thread '.*' panicked at (?P<panic>.*)$"
+    r"|^E\s+(?P<assert>assert .*)$"
 )
 _VARYING: Final = (
     (re.compile(r"0x[0-9a-fA-F]+"), "0x"),
@@ -63,7 +64,7 @@ def read_failures(output: str) -> Failures:
                 break
         else:
             if found := _ERROR.match(line):
-                errors.add(_stable(found["text"] or found["panic"]))
+                errors.add(_stable(found["text"] or found["panic"] or found["assert"]))
     return Failures(tuple(sorted(tests)), tuple(sorted(errors)))
 
 

@@ -118,3 +118,30 @@ def of_messages(commits: Sequence[Commit]) -> tuple[Finding, ...]:
         undone.update(reverted if not is_undone else ())
         later.add(subject)
     return tuple(found)
+
+
+_HUNK: Final = re.compile(r"@@ -\d+(?:,(?P<old>\d+))? \+\d+(?:,(?P<new>\d+))? @@")
+
+
+def added_lines(commit: str, patch: str) -> tuple[Added, ...]:
+    """Return the lines that a patch without context adds.
+
+    Args:
+        commit: Whose patch it is.
+        patch: Of ``git diff --unified=0 --no-prefix``; files whose names git quotes are left out.
+    """
+    found: list[Added] = []
+    path, old, new = "", 0, 0
+    for line in patch.split("\n"):
+        if old and line.startswith("-"):
+            old -= 1
+        elif new and line.startswith("+"):
+            new -= 1
+            if path:
+                found.append(Added(commit, path, line[1:]))
+        elif hunk := _HUNK.match(line):
+            old, new = int(hunk["old"] or 1), int(hunk["new"] or 1)
+        elif line.startswith("+++ "):
+            path = line[4:].removesuffix("\t").rstrip("\r")
+            path = "" if path == "/dev/null" or path.startswith('"') else path
+    return tuple(found)

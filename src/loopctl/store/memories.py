@@ -6,7 +6,8 @@ import re
 import sqlite3
 import threading
 from array import array
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from math import sqrt
 from operator import mul
 from pathlib import Path
@@ -29,9 +30,11 @@ class SqliteMemories:
 
     Args:
         local: The folder ``.local``. Where nothing can be written there, the index is in memory.
+        redact: Takes keys out of what is kept, so that nothing that is recalled holds any.
     """
 
-    def __init__(self, local: Path) -> None:
+    def __init__(self, local: Path, redact: Callable[[str], str] = str) -> None:
+        self._redact = redact
         self._file = IndexFile(local)
         self._lock = threading.RLock()
         self._vectors: dict[str, _Vectors] = {}
@@ -62,10 +65,16 @@ class SqliteMemories:
                 connection.execute("DELETE FROM passages WHERE key = ?", (key,))
                 connection.execute("DELETE FROM documents WHERE key = ?", (key,))
             for document in documents:
-                _insert(connection, document)
+                _insert(connection, self._without_keys(document))
             connection.execute(
                 "DELETE FROM vectors WHERE digest NOT IN (SELECT digest FROM passages)"
             )
+
+    def _without_keys(self, document: Document) -> Document:
+        texts = (
+            Passage(self._redact(one.source), self._redact(one.text)) for one in document.passages
+        )
+        return replace(document, passages=tuple(texts))
 
     def search(self, terms: Sequence[str], limit: int) -> tuple[Passage, ...]:
         """Return the passages that hold any of the terms, whatever is in these, best first."""

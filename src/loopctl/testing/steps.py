@@ -119,8 +119,9 @@ class ScriptedDoor:
             return ToolResult(f"{call.tool} {call.arguments_json}")
         return tool(call, approval)
 
-    def keep_reply(self, number: int, reply: str) -> None:
+    def keep_reply(self, number: int, reply: str) -> str:
         """Keep it; another reply under the same number is an error."""
         if self.kept.setdefault(number, reply) != reply:
             raise ValueError(f"reply {number} was kept before, and was another one")
         self.trace.append(f"keep {number}")
+        return reply

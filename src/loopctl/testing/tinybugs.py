@@ -155,3 +155,22 @@ BUGS: Final = (
     ),
 )  # fmt: skip
 """Fourteen, each red as it begins and after the wrong mending, and green after the right one."""
+
+RUNNER: Final = """\
+import importlib.util, pathlib, sys
+sys.path.insert(0, ".")
+red = []
+for path in sorted(pathlib.Path("tests").glob("test_*.py")):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    for name, test in sorted(vars(module).items()):
+        if name.startswith("test_"):
+            try:
+                test()
+            except Exception as error:
+                red.append(f"FAILED {path}::{name} - {error!r}")
+print(*red, sep="\\n")
+sys.exit(bool(red))
+"""
+"""Runs the tests below ``tests``, and starts many times faster than pytest."""

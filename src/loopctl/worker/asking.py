@@ -16,6 +16,7 @@ from loopctl.worker.protocol import (
     AskRule,
     Frame,
     KeepReply,
+    Kept,
     Reserve,
     Settle,
     ToEngine,
@@ -59,13 +60,16 @@ class PipeDoor:
             return answer
         raise _mismatch("a call", answer)
 
-    def keep_reply(self, number: int, reply: str) -> None:
-        """Keep a reply under its number in the iteration.
+    def keep_reply(self, number: int, reply: str) -> str:
+        """Keep a reply under its number in the iteration; return it as it is given again.
 
         Raises:
             CancelledError: The talk was cancelled.
         """
-        self._ask(KeepReply(number, reply))
+        answer = self._ask(KeepReply(number, reply))
+        if isinstance(answer, Kept):
+            return answer.reply
+        raise _mismatch("a reply to be kept", answer)
 
     def reserve(self, claim: Claim) -> Reserved | Refused:
         """Put the worst case aside, or say why the call must not be made.

@@ -37,10 +37,13 @@ class Door(Till, Protocol):
         """Return what a call came to, or why a person has to decide first."""
         ...
 
-    def keep_reply(self, number: int, reply: str) -> None:
+    def keep_reply(self, number: int, reply: str) -> str:
         """Keep a reply, JSON, under its number in the iteration, before any of its calls is made.
 
         A reply that was given again is kept again, the same under the same number: that changes
         nothing, and says how many of the iteration's replies belong to this step.
+
+        Returns:
+            The reply as it will be given again, keys taken out: what the step goes on with.
         """
         ...

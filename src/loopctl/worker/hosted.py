@@ -30,8 +30,8 @@ from loopctl.worker.protocol import (
     Ask,
     AskCall,
     AskRule,
-    Done,
     KeepReply,
+    Kept,
     Reserve,
     Settle,
 )
@@ -146,8 +146,7 @@ class HostedStep:
             case AskCall(call, approval):
                 return self._call(self._checked(call), approval)
             case KeepReply(number, reply):
-                self._keep(number, reply)
-                return Done()
+                return Kept(self._keep(number, reply))
             case Reserve():
                 self._untold.clear()
                 return self._till.serve(ask)
@@ -167,11 +166,14 @@ class HostedStep:
         self._made[call.ordinal] = _Made(call, approval, came)
         return came
 
-    def _keep(self, number: int, reply: str) -> None:
+    def _keep(self, number: int, reply: str) -> str:
+        """Return the reply as it was kept: the child knows fewer keys than the store."""
         if number not in self._kept:
             self._kept.add(number)
             self._untold.clear()
-        self._replies.keep(self._request.session_id, self._request.loop_iteration, number, reply)
+        step = (self._request.session_id, self._request.loop_iteration)
+        self._replies.keep(*step, number, reply)
+        return next(iter(self._replies.replies(*step, number)), reply)
 
     def _checked(self, call: ToolCall) -> ToolCall:
         step = (self._request.session_id, self._request.loop_iteration)

@@ -23,7 +23,7 @@ from loopctl.domain import Usage
 from loopctl.moneyports import Claim, Refused, Reserved
 from loopctl.steps import StepEvent, StepRequest
 
-VERSION: Final = 1
+VERSION: Final = 2
 """Of these messages; both sides must speak the same."""
 
 GREETING: Final = 0
@@ -70,10 +70,17 @@ class Done:
     """The answer to what has none: it was done."""
 
 
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """The answer to :class:`KeepReply`: the reply as it is given again, without keys."""
+
+    reply: str
+
+
 Work = DoStep | Question | Embed
 """With which a talk begins."""
 
-Answer = Ruling | ToolResult | ApprovalRequired | OutcomeUnknown | Reserved | Refused | Done
+Answer = Ruling | ToolResult | ApprovalRequired | OutcomeUnknown | Reserved | Refused | Kept | Done
 """To an :data:`Ask`, under its number."""
 
 ToChild = Hello | Work | Cancel | Answer
@@ -106,7 +113,7 @@ class AskCall:
 
 @dataclass(frozen=True, slots=True)
 class KeepReply:
-    """``Door.keep_reply``; answered by ``Done``."""
+    """``Door.keep_reply``; answered by ``Kept``."""
 
     number: int
     reply: str

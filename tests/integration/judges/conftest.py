@@ -141,9 +141,17 @@ class Bench:
         head: Sha | None = None,
         may_edit: tuple[str, ...] = (),
         baseline: Baseline | None = None,
+        approved: tuple[str, ...] = (),
         gate: CodeGate | None = None,
     ) -> GateResult:
-        task = Task(TaskId("T1"), "title", verify_cmd=verify, may_edit=may_edit, baseline=baseline)
+        task = Task(
+            TaskId("T1"),
+            "title",
+            verify_cmd=verify,
+            may_edit=may_edit,
+            baseline=baseline,
+            approved=approved,
+        )
         candidate = Candidate(task, "main", self.base, tree, head or self.base)
         result = (gate or self.gate()).judge(candidate)
         assert self.checkouts() == []

@@ -86,6 +86,10 @@ CHEATS = {
 }
 
 
+JUDGED_BY_A_PERSON = {"deleted test", "skipped test", "skipped file", "test expected to fail"}
+"""What a task does to tests that it may edit."""
+
+
 @pytest.fixture(scope="module")
 def steady(shared_bench: Any) -> Any:
     return shared_bench.start(BASE)
@@ -105,7 +109,40 @@ def _assert_tampering(result: Any, reason: str) -> None:
 @pytest.mark.parametrize("name", CHEATS)
 def test_cheat_is_caught_though_every_path_may_be_edited(steady: Any, name: str) -> None:
     files, reason = CHEATS[name]
-    _assert_tampering(steady.judge(steady.tree(files), steady.pytest, may_edit=("**",)), reason)
+    result = steady.judge(steady.tree(files), steady.pytest, may_edit=("**",))
+    if name not in JUDGED_BY_A_PERSON:
+        _assert_tampering(result, reason)
+        return
+    last = result.checks[-1]
+    assert result.is_to_be_approved
+    assert not result.is_passed
+    assert any(reason in hit.words for hit in last.hits)
+
+
+def test_fewer_assertions_are_for_a_person_and_an_approval_covers_that_loss_alone(
+    steady: Any,
+) -> None:
+    weak = "import calc\n\ndef test_sum():\n    assert calc\n\ndef test_empty():\n    pass\n"
+    may = {"may_edit": ("tests/test_calc.py",)}
+    result = steady.judge(steady.tree({"tests/test_calc.py": weak}), steady.pytest, **may)
+    (hit,) = result.checks[-1].hits
+    assert hit.words == "1 assertions in the changed tests, 2 at the base"
+    assert result.is_to_be_approved
+    known = {**may, "approved": (hit.key,)}
+    assert steady.judge(steady.tree({"tests/test_calc.py": weak}), steady.pytest, **known).is_passed
+    none = weak.replace("assert calc", "pass")
+    again = steady.judge(steady.tree({"tests/test_calc.py": none}), steady.pytest, **known)
+    assert again.is_to_be_approved
+
+
+def test_tests_that_are_edited_and_lose_nothing_need_no_person(steady: Any) -> None:
+    moved = {
+        "tests/test_calc.py": "import calc\n\ndef test_sum():\n    assert calc.total([1]) == 1\n",
+        "tests/test_none.py": "import calc\n\ndef test_empty():\n    assert calc.total([]) == 0\n",
+    }
+    result = steady.judge(steady.tree(moved), steady.pytest, may_edit=("tests/*",))
+    assert result.is_passed
+    assert "2 assertions in the changed tests, 2 at the base" in result.checks[-1].reason
 
 
 @pytest.mark.parametrize(

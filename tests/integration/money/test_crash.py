@@ -132,10 +132,11 @@ class Inside:
         del approval
         return ToolResult(f"seen {call.arguments_json}")
 
-    def keep_reply(self, number: int, reply: str) -> None:
+    def keep_reply(self, number: int, reply: str) -> str:
         self.replies += 1
         request = self.request
         self.house.stores.replies.keep(request.session_id, request.loop_iteration, number, reply)
+        return reply
 
     def reserve(self, claim: Claim) -> Reserved:
         raise NotImplementedError

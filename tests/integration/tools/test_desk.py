@@ -118,7 +118,7 @@ def office(bench: Any, tmp_path: Path) -> Iterator[Office]:
             SqliteLedger(database, clock, owners),
             clock=clock,
             emit=log.emit,
-            policy_of=lambda _tools: policy,
+            policy_of=lambda _tools, _sandbox: policy,
             wall_s=3600,
             servers=lambda _sandbox: {SPEC.name: Offered(SPEC, mail, Annotations())},
         )

@@ -1,11 +1,8 @@
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from loopctl.calls import Action, Annotations, ToolCall
-from loopctl.sandbox.commandwords import UnreadableError, commands
 from loopctl.sandbox.policy import ApprovalPolicy, ServerTool
 
 ALLOW, APPROVE, DENY = Action.ALLOW, Action.APPROVE, Action.DENY
@@ -88,7 +85,10 @@ def test_reason_names_the_pattern() -> None:
     assert (
         policy(call("bash", command="make deploy")).reason == "[policy] deny has bash:make deploy"
     )
-    assert policy(call("bash", command="sudo x")).reason == "no worker may do that (bash:sudo)"
+    assert policy(call("bash", command="sudo x")).reason == (
+        "no worker may do that, and no setting allows it: becomes another user, or gives a program "
+        "more rights (sudo x)"
+    )
 
 
 @pytest.mark.parametrize(
@@ -191,11 +191,11 @@ def test_command_that_is_nested_without_end_is_refused() -> None:
 @pytest.mark.parametrize(
     ("pattern", "command", "action"),
     [
-        ("bash:npm publish", "npm publish", APPROVE),
-        ("bash:npm publish", "npm publish --tag x", APPROVE),
-        ("bash:npm publish", "cd a && npm   publish", APPROVE),
-        ("bash:npm publish", "npm published", ALLOW),
-        ("bash:npm publish", "npm install", ALLOW),
+        ("bash:npm version", "npm version", APPROVE),
+        ("bash:npm version", "npm version --tag x", APPROVE),
+        ("bash:npm version", "cd a && npm   version", APPROVE),
+        ("bash:npm version", "npm versions", ALLOW),
+        ("bash:npm version", "npm install", ALLOW),
         ("bash:curl * -X POST*", "curl -s -X POST http://x", APPROVE),
         ("bash:cd * && make", "cd x && make", APPROVE),
         ("bash:*", "true", APPROVE),
@@ -207,15 +207,6 @@ def test_pattern_of_a_command_means_it_and_what_begins_with_it(
 ) -> None:
     assert ruled(command, approve=(pattern,)) is action
     assert ruled(command, approve=(), deny=(pattern,)) is {APPROVE: DENY}.get(action, action)
-
-
-@given(st.text(alphabet="ab'\"\\`$(){}<>|&;#\n \tEOF-=!", max_size=60))
-def test_reader_of_commands_only_raises_what_it_says(text: str) -> None:
-    try:
-        found = list(commands(text))
-    except UnreadableError:
-        return
-    assert all(words and isinstance(words[0], str) for words in found)
 
 
 def test_arguments_that_are_no_command_are_left_to_the_tool() -> None:

@@ -2,7 +2,16 @@
 
 import pytest
 
-from loopctl.sources.mining import Added, Commit, Finding, Trace, of_lines, of_messages, trace_of
+from loopctl.sources.mining import (
+    Added,
+    Commit,
+    Finding,
+    Trace,
+    added_lines,
+    of_lines,
+    of_messages,
+    trace_of,
+)
 
 
 @pytest.mark.parametrize(
@@ -43,3 +52,17 @@ def test_a_reverted_revert_is_settled() -> None:
     revert = Commit("b" * 40, f'Revert "Add cache"\n\nThis reverts commit {"a" * 40}.')
     again = Commit("c" * 40, f'Reapply "Add cache"\n\nThis reverts commit {"b" * 40}.')
     assert of_messages([again, revert]) == ()
+
+
+def test_a_patch_gives_the_lines_that_it_adds_whatever_they_look_like() -> None:
+    patch = (
+        "diff --git a.py a.py\n--- a.py\n+++ a.py\n@@ -1 +1,2 @@\n--- x\n+++ b/x\n+two\n"
+        "diff --git gone gone\n--- gone\n+++ /dev/null\n@@ -1 +0,0 @@\n-one\n"
+        'diff --git "\\303" "\\303"\n--- /dev/null\n+++ "\\303"\n@@ -0,0 +1 @@\n+quoted\n'
+        "diff --git with space with space\n--- /dev/null\n+++ with space\t\n@@ -0,0 +1 @@\n+three\n"
+    )
+    assert added_lines("c", patch) == (
+        Added("c", "a.py", "++ b/x"),
+        Added("c", "a.py", "two"),
+        Added("c", "with space", "three"),
+    )

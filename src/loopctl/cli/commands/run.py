@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from loopctl.cli import background, completion
+from loopctl.cli.drawing import Drawn, drawing
 from loopctl.cli.driving import drive, warn_of_no_task
 from loopctl.cli.group import IDS_ONLY, command_names
 from loopctl.cli.opening import (
@@ -38,6 +39,25 @@ Words = Annotated[
 ]
 GoalText = Annotated[
     str | None, typer.Option("--goal", metavar="TEXT", help="A goal in plain words.")
+]
+TestDebugFix = Annotated[
+    bool,
+    typer.Option("--test-debug-fix", help="Mend the code until the tests are green; no manifest."),
+]
+WorkerCommand = Annotated[
+    str | None,
+    typer.Option(
+        "--command",
+        metavar="CMD",
+        help="With --test-debug-fix or --evolve: the worker is this command.",
+    ),
+]
+Evolve = Annotated[
+    bool, typer.Option("--evolve", help="Drive tasks found in recent history; no manifest.")
+]
+Commits = Annotated[
+    int | None,
+    typer.Option("--commits", min=1, metavar="N", help="How far --evolve looks back; default 50."),
 ]
 Areas = Annotated[
     list[str] | None,
@@ -94,6 +114,10 @@ def run(
     ctx: typer.Context,
     words: Words = None,
     goal: GoalText = None,
+    test_debug_fix: TestDebugFix = False,
+    evolve: Evolve = False,
+    commits: Commits = None,
+    command: WorkerCommand = None,
     area: Areas = None,
     with_deps: WithDeps = False,
     dry_run: DryRun = False,
@@ -131,17 +155,19 @@ def run(
     }
     project = opened(ctx, directory, manifest, overrides)
     asked = Asked(tuple(words or ()), goal, tuple(area or ()), with_deps)
+    drawn = Drawn(test_debug_fix, evolve, commits, command, worker, mode, dry_run=dry_run)
+    drawn.check(verify, has_others=bool(words or area or with_deps) or goal is not None)
     scope = _scope(project, ctx, asked)
     options = RunOptions(
         scope=Scope() if isinstance(scope, Goal) else scope,
         verify_cmd=_checked_command(verify),
         attended=sys.stdin.isatty() if attended is None else attended,
-        wip=wip,
+        wip=wip or test_debug_fix,
         land=land,
     )
     if isinstance(scope, Goal):
         _check_goal(scope, asked, dry_run=dry_run)
-    if dry_run:
+    if dry_run and not drawn:
         _show_prospects(project, options, as_json=as_json)
     elif bg and not background.is_inside():
         if attended:
@@ -150,7 +176,9 @@ def run(
     else:
         drive(
             project,
-            _work(project, options, scope.text if isinstance(scope, Goal) else None),
+            drawing(project, options, drawn, as_json=as_json)
+            if drawn
+            else _work(project, options, scope.text if isinstance(scope, Goal) else None),
             as_json=as_json,
             attended=options.attended,
         )

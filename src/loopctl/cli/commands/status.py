@@ -31,7 +31,7 @@ def status(
 
     project = opened(ctx, directory, manifest)
     known = manifest_if_any(project)
-    decisions = project.decisions() if known else ()
+    decisions = project.decisions()
     document = _document(project, known, decisions)
     if as_json:
         emit_document(document)

@@ -56,9 +56,9 @@ def call_llm(state: State, runtime: _Around) -> _Update:
     )
     match came:
         case Reply():
-            around.door.keep_reply(number, dump_reply(came))
+            kept = load_reply(around.door.keep_reply(number, dump_reply(came)))
             _paid(state, came, around)
-            return _replied(state, came, is_given_again=False)
+            return _replied(state, kept, is_given_again=False)
         case Overflow(reason):
             return _overflown(state, around, reason)
         case NoMoney(cap, reason, needed):

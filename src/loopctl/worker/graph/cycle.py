@@ -59,9 +59,11 @@ def _compiled() -> Cycle:
 
 
 class _Going(Protocol):
-    """A node that says what comes after it."""
+    """A node that says what comes next; the library looks for these names."""
 
-    def __call__(self, state: State, runtime: Runtime[Surroundings]) -> Command[str]: ...
+    def __call__(self, state: State, runtime: Runtime[Surroundings]) -> Command[str]:
+        """Return the update, and the node that follows."""
+        ...
 
 
 def _going(node: _Node, route: _Route) -> _Going:

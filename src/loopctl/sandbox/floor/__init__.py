@@ -1,0 +1,1 @@
+"""The deny floor: what no worker may do, judged by its effect; no setting lifts it."""

@@ -1,0 +1,72 @@
+"""From what history left undone to tasks, each with a command that is red until it is done: pure."""
+
+import shlex
+from dataclasses import dataclass
+from typing import Final
+
+from loopctl.domain import Task, TaskId
+from loopctl.sources.mining import Finding, Trace
+
+_WORDS: Final = {
+    Trace.MARKER: ("Do what a marker asks for", "Do what it asks for and remove the marker."),
+    Trace.SKIPPED: (
+        "Let a test run again",
+        (
+            "Remove the skip or the expected failure and mend the code, so that the test passes; "
+            "the test itself stays."
+        ),
+    ),
+    Trace.SUPPRESSED: (
+        "Mend what a suppression hides",
+        "Mend the code, so that the suppression can go, and remove it.",
+    ),
+}
+_SHOWN: Final = 80
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """A finding that became no task, and why."""
+
+    finding: Finding
+    why: str
+
+
+def check_of(finding: Finding, tests: str) -> str:
+    """Return a command that is red while the finding is there; empty where none can tell.
+
+    Args:
+        finding: What history left.
+        tests: The command that runs the tests, which is to stay green; empty for none.
+    """
+    if finding.trace is Trace.REVERTED:
+        return ""
+    path, text = shlex.quote(finding.path), shlex.quote(finding.text)
+    gone = f"test -e ./{path} && ! grep -qF -e {text} -- ./{path}"
+    return f"{gone} && {{ {tests}\n}}" if tests else gone
+
+
+def task_of(finding: Finding, name: str, check: str, command: str | None = None) -> Task:
+    """Return the task of a finding.
+
+    Args:
+        finding: What history left.
+        name: The id of the task.
+        check: Its verify command.
+        command: What a worker of commands runs; ``None`` for every other worker.
+    """
+    title, ask = _WORDS[finding.trace]
+    text = finding.text if len(finding.text) <= _SHOWN else f"{finding.text[:_SHOWN]}…"
+    return Task(
+        id=TaskId(name),
+        title=f"{title}: {finding.path}",
+        area=(finding.trace.value,),
+        worker="command" if command is not None else None,
+        command=command,
+        verify_cmd=check,
+        prompt=(
+            f"Commit {finding.commit[:10]} added this line to {finding.path}:\n\n"
+            f"    {text}\n\n{ask} All tests stay green."
+        ),
+        may_edit=(finding.path,) if finding.trace is Trace.SKIPPED else (),
+    )
