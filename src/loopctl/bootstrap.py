@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from loopctl.launch import Ask, Launch
     from loopctl.ports import ManifestFile
     from loopctl.recording import Recorded
+    from loopctl.redaction import Redactor
     from loopctl.sandbox.background import Begun
     from loopctl.store.auditcheck import Checked
     from loopctl.store.database import Database
@@ -172,6 +173,10 @@ class Project:
             policy=policy,
             unworkable=lambda task: obstacle(task, self.place, settings, is_attended=is_attended),
         )
+
+    def redactor(self) -> "Redactor":
+        """Return what takes the user's keys out of all that is shown."""
+        return self.place.redactor()
 
     def runs(self) -> tuple[RunRecord, ...]:
         """Return all runs, newest first; one whose owner is dead reads ``interrupted``."""

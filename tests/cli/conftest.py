@@ -42,6 +42,7 @@ from loopctl.events import (
 )
 from loopctl.given import Answer, Kept, LandedHere
 from loopctl.records import RunRecord
+from loopctl.redaction import Redactor
 from loopctl.settings import Settings
 
 RUN_ID = "20261130T184500-3f2a"
@@ -116,6 +117,9 @@ class ScriptedProject:
     @property
     def local(self) -> Path:
         return self.checkout / ".local"
+
+    def redactor(self) -> Redactor:
+        return Redactor({})
 
     def _play(self, listeners: Sequence[Listener]) -> RunEnded:
         if self.fault:
