@@ -1,26 +1,27 @@
 """Turns a goal into tasks of the manifest: what ``sources.kickoff`` needs, put together."""
 
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import Final
 
+from loopctl import failpoints
 from loopctl.ability import hindrances
 from loopctl.assembly import gate_of
 from loopctl.clock import Clock
+from loopctl.context.brain import LocalBrain
+from loopctl.disk import machine_errors
 from loopctl.domain import Goal, Manifest, Sha
-from loopctl.errors import KickoffError
+from loopctl.errors import KickoffError, LoopctlError
+from loopctl.judges.trial import Trial
 from loopctl.modelling import asking
 from loopctl.place import Place
-from loopctl.ports import Gate
+from loopctl.records import Capsule
 from loopctl.sandbox.repository import OwnedRepository
 from loopctl.sources.kickoff import Interview, Kickoff, Means, kick_off
+from loopctl.store.kickoffs import KickoffFile
 from loopctl.store.stores import Stores
-from loopctl.verdict import CheckResult, Verdict
 from loopctl.worker.names import GRAPH
-
-_NOT_STARTED: Final = frozenset({126, 127})
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,6 +93,7 @@ def take_aim(
         ManifestError: It is broken, or cannot be written; nothing was.
         CancelledError: The user has asked to stop; nothing was written.
     """
+    _announce(place, run_id, aim.text)
     gate = gate_of(place, stores, repository, clock)
     with ExitStack() as stack:
         oracle = stack.enter_context(asking(place, place.settings, stores, run_id, clock, cancel))
@@ -101,43 +103,27 @@ def take_aim(
             files=[file.path for file in repository.files(repository.tree_of(base))],
             manifest=manifest_now(place),
             preview=place.file.preview,
-            why_unfit=Trial(gate, base),
+            why_unfit=Trial(gate, lambda: base),
             interview=aim.interview,
         )
         kickoff = kick_off(aim.text, means)
-    place.file.extend(kickoff.addition)
+    kept = KickoffFile(place.local)
+    kept.save(aim.text, kickoff.suppositions, kickoff.settled)
+    try:
+        place.file.extend(kickoff.addition)
+    except LoopctlError:
+        kept.clear()
+        raise
     aim.show(kickoff)
     return kickoff
 
 
-class Trial:
-    """Tries commands at the base, in checkouts of the gate's own: each command once."""
-
-    def __init__(self, gate: Gate, base: Sha) -> None:
-        self._gate = gate
-        self._base = base
-        self._tried: dict[str, CheckResult] = {}
-
-    def __call__(self, command: str, *, is_met_ok: bool) -> str:
-        """Return why a command cannot verify work that is still to be done; empty where it can."""
-        if command not in self._tried:
-            self._tried[command] = self._gate.run_check(command, self._base)
-        result = self._tried[command]
-        if result.verdict is Verdict.PASS:
-            return "" if is_met_ok else "passes before any work; it must fail until it is done"
-        if result.exit in _NOT_STARTED and not _is_to_be_made(command):
-            return f"cannot start here (exit {result.exit}): {_end(result.tail)}"
-        if result.verdict is Verdict.UNKNOWN and result.exit not in _NOT_STARTED:
-            return f"could not be judged: {result.reason}"
-        return ""
-
-
-def _is_to_be_made(command: str) -> bool:
-    """Return whether a command is a file of the repository, which a task may be about to make."""
-    words: Sequence[str] = command.split(maxsplit=1)
-    return bool(words) and "/" in words[0] and not words[0].startswith("/")
-
-
-def _end(tail: str) -> str:
-    lines = tail.strip().splitlines()
-    return lines[-1][:200] if lines else "it is not there"
+def _announce(place: Place, run_id: str, goal: str) -> None:
+    """Write the goal and the next action to the capsule before any model is asked."""
+    folder = place.run_folder(run_id)
+    with machine_errors(f"{folder} cannot be made"):
+        folder.parent.mkdir(mode=0o700, exist_ok=True)
+        folder.mkdir(mode=0o700, exist_ok=True)
+    step = "kickoff: make done-criteria and tasks of the goal, and write them to the manifest"
+    LocalBrain(folder, goal).carry(Capsule(goal, current_step=step))
+    failpoints.reach("next.kickoff")

@@ -18,6 +18,7 @@ from loopctl.engine.anchor import Anchor
 from loopctl.engine.board import Board
 from loopctl.engine.driver import Driver
 from loopctl.engine.landing import Landing
+from loopctl.engine.late import LateAnswers
 from loopctl.engine.permission import Permission
 from loopctl.engine.refill import Refill
 from loopctl.engine.run import Run
@@ -28,6 +29,7 @@ from loopctl.events import AnyEvent, Noticed
 from loopctl.judges.criterion import CriterionJudge
 from loopctl.judges.evidence import observation
 from loopctl.judges.gate import CodeGate, code_gate
+from loopctl.judges.trial import Trial
 from loopctl.manifest.frontier import Frontier
 from loopctl.place import Own, Place
 from loopctl.ports import Confinement, Worker
@@ -167,9 +169,20 @@ class Drive(AbstractContextManager["Drive"]):
             goal,
             settings.loop.refills,
             lambda criterion: anchor.is_open(criterion, Sha(landing.head)),
+            lambda command: trial(command, is_met_ok=False),
         )
-        refill.recall(known)
-        hearers: tuple[Callable[[AnyEvent], None], ...] = (audit, refill.listen, *listeners)
+        self._scope = scope
+        late = LateAnswers(
+            record.id, stores.decisions, lambda: read_events(folder), self._take_into_scope
+        )
+        for one in (refill, late):
+            one.recall(known)
+        hearers: tuple[Callable[[AnyEvent], None], ...] = (
+            audit,
+            refill.listen,
+            late.listen,
+            *listeners,
+        )
         self.log = JsonLinesEventLog(folder, record.id, clock, hearers, place.redactor())
         self._closing.callback(self.log.close)
         self.brain = LocalBrain(folder, record.goal, place.redactor())
@@ -230,17 +243,19 @@ class Drive(AbstractContextManager["Drive"]):
         context = RunContext(record.id, goal, settings, tools, workers)
         board = Board(place.file, manifest, self.log.append, UnwrittenFile(place.local).keep)
         landing = Landing(tools, record.id, record.branch, start, repository.integration())
+        trial = Trial(gate, lambda: Sha(landing.head))
         anchor = Anchor(goal, gate, judge_text)
         driver = Driver(
             context,
             board,
             landing,
             stores.decisions,
-            make_frontier=lambda now: _frontier(now, scope, record.verify_cmd),
+            make_frontier=lambda now: _frontier(now, self._scope, record.verify_cmd),
             is_goal_met=anchor.is_met
             if scope is not None and scope.is_whole
             else lambda _head: False,
             refill=refill,
+            late=late,
             workable=lambda task: (
                 obstacle(task, place, settings, is_attended=person is not None)
                 or _came_late(task, settings, workers)
@@ -259,6 +274,12 @@ class Drive(AbstractContextManager["Drive"]):
             decisions=stores.decisions,
             cancel=cancel,
         )
+
+    def _take_into_scope(self, tasks: Sequence[TaskId]) -> None:
+        if self._scope is None:
+            self._scope = Scope(ids=tuple(tasks)) if tasks else None
+        elif not self._scope.is_whole:
+            self._scope = replace(self._scope, ids=(*self._scope.ids, *tasks))
 
     def __exit__(
         self,

@@ -9,7 +9,7 @@ import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -26,6 +26,7 @@ from loopctl.domain import (
     Wait,
 )
 from loopctl.errors import MachineError, UserError
+from loopctl.given import Answer, Kept, LandedHere, Tool
 from loopctl.manifest.toml import TomlManifest
 from loopctl.place import Place
 from loopctl.records import RunRecord
@@ -37,10 +38,13 @@ if TYPE_CHECKING:
     from loopctl.cleaning import Cleaned
     from loopctl.domain import Task
     from loopctl.drawing import Source
+    from loopctl.engine import answers as engine
     from loopctl.events import AnyEvent, RunEnded
     from loopctl.judges.sensitivity import Sensitivity
     from loopctl.launch import Ask, Launch
     from loopctl.ports import ManifestFile
+    from loopctl.recording import Recorded
+    from loopctl.redaction import Redactor
     from loopctl.sandbox.background import Begun
     from loopctl.store.auditcheck import Checked
     from loopctl.store.database import Database
@@ -51,59 +55,6 @@ Listener = Callable[["AnyEvent"], None]
 
 MANIFEST: Final = "tasks/ACTIVE.toml"
 """Where the manifest is, from the root of the checkout."""
-
-
-@dataclass(frozen=True, slots=True)
-class Kept:
-    """A tree that the harness keeps for the user.
-
-    Attributes:
-        ref: ``refs/loop/RUN/TASK/CANDIDATE``.
-        commit: What it points at, in the harness's own repository.
-        landed: The same result is on the integration branch.
-    """
-
-    ref: str
-    commit: str
-    landed: bool
-
-
-@dataclass(frozen=True, slots=True)
-class LandedHere:
-    """What ``loop land`` did: the branch it moved, from where to where.
-
-    Attributes:
-        files: Of a run with ``--wip``: the files that its diff was put onto; the branch stays.
-    """
-
-    branch: str
-    old: str
-    new: str
-    commits: int
-    files: int = 0
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """One answer as the user gave it; ``budget`` raises caps of the task (``usd``, ``loops``...)."""
-
-    decision_id: str
-    text: str
-    budget: Mapping[str, float] | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Tool:
-    """A program that ``loop`` needs, as it was found on the machine.
-
-    Attributes:
-        found: Its version; where it is missing or too old, what to do about it.
-        is_usable: A run can rely on it.
-    """
-
-    name: str
-    found: str
-    is_usable: bool
 
 
 class Project:
@@ -172,12 +123,17 @@ class Project:
         Raises:
             AnswerError: One of them does not fit.
         """
-        from loopctl.engine import answers as engine
+        return self._launch(listeners, person).answer(_given(answers))
 
-        given = [
-            engine.Answer(one.decision_id, one.text, _limits(one.budget or {})) for one in answers
-        ]
-        return self._launch(listeners, person).answer(given)
+    def record_beside(self, answers: Sequence[Answer]) -> "Recorded | None":
+        """Record answers for a run that another process drives; see :mod:`loopctl.recording`.
+
+        Raises:
+            AnswerError: One of them does not fit; none was recorded.
+        """
+        from loopctl.recording import record_beside
+
+        return record_beside(self.place, _given(answers)) if self.owner() is not None else None
 
     def decisions(self, *, open_only: bool = True) -> tuple[Decision, ...]:
         """Return the decisions of all runs, oldest first; the open ones are those that stand."""
@@ -218,6 +174,10 @@ class Project:
             unworkable=lambda task: obstacle(task, self.place, settings, is_attended=is_attended),
         )
 
+    def redactor(self) -> "Redactor":
+        """Return what takes the user's keys out of all that is shown."""
+        return self.place.redactor()
+
     def runs(self) -> tuple[RunRecord, ...]:
         """Return all runs, newest first; one whose owner is dead reads ``interrupted``."""
         return tuple(
@@ -256,11 +216,18 @@ class Project:
 
         return {
             record.id: check(self.run_folder(record.id), is_open=record.status is RunStatus.RUNNING)
-            if self.run_folder(record.id).is_dir()
+            if self._has_files(record)
             else None
             for record in self._records()
             if run_id in {None, record.id}
         }
+
+    def _has_files(self, record: RunRecord) -> bool:
+        """Return whether there should be a chain: a kickoff that failed has begun no run."""
+        from loopctl.store.eventlog import has_events
+
+        folder = self.run_folder(record.id)
+        return folder.is_dir() and (record.status is not RunStatus.FAILED or has_events(folder))
 
     def probe_gate(self, ids: Sequence[str] = ()) -> "Iterator[tuple[Task, Sensitivity]]":
         """Yield the named tasks, or all, with what their verify commands made of faults."""
@@ -390,6 +357,12 @@ def _inside(path: Path, checkout: Path) -> str:
         return path.resolve().relative_to(checkout.resolve()).as_posix()
     except ValueError:
         return ""
+
+
+def _given(answers: Sequence[Answer]) -> "list[engine.Answer]":
+    from loopctl.engine import answers as engine
+
+    return [engine.Answer(one.decision_id, one.text, _limits(one.budget or {})) for one in answers]
 
 
 def _limits(budget: Mapping[str, float]) -> Limits:

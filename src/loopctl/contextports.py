@@ -1,11 +1,12 @@
 """The protocols of context: how the past is kept short, what is recalled, who writes summaries."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from loopctl.domain import Limits, Usage
 from loopctl.past import Past
+from loopctl.records import Capsule
 
 _NO_CAPS: Final = Limits()
 
@@ -189,4 +190,20 @@ class Recall(Protocol):
 
     def recall(self, query: str, limit: int) -> tuple[Memory, ...]:
         """Return at most ``limit`` memories, the nearest first; none where nothing fits."""
+        ...
+
+
+class Brain(Protocol):
+    """The context port: rebuilds the thread from what is on disk."""
+
+    def boot(self) -> Capsule:
+        """Return the capsule as it is on disk; opens every iteration."""
+        ...
+
+    def carry(self, capsule: Capsule) -> None:
+        """Write the capsule, atomically; follows each gate pass and each deferral."""
+        ...
+
+    def update(self, change: Callable[[Capsule], Capsule]) -> None:
+        """Carry what ``change`` makes of the booted capsule; one change at a time."""
         ...

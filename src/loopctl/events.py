@@ -8,30 +8,13 @@ Readers accept old events for ever: a changed shape is a new ``type``.
 from functools import cache
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+from pydantic import Field, TypeAdapter
 
 from loopctl.domain import Axis, DecisionKind, RunStatus, Scope, TaskStatus, Usage, Wait
+from loopctl.eventbase import Event
 from loopctl.plan import StepProgress
+from loopctl.suggestions import AssumptionRecorded, ProposalJudged, TaskProposed
 from loopctl.verdict import CheckResult, Verdict
-
-
-class Event(BaseModel):
-    """What all events have; the log fills these in.
-
-    Attributes:
-        seq: From 1, without gaps within a run.
-        ts: ISO 8601, UTC.
-        run: The run's id.
-        task: The task it is about; ``None`` for the run itself.
-    """
-
-    # Built when first used: a command that reads no events does not pay for them.
-    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
-
-    seq: int = 0
-    ts: str = ""
-    run: str = ""
-    task: str | None = None
 
 
 class RunStarted(Event):
@@ -172,42 +155,6 @@ class MessageRejected(Event):
     type: Literal["message_rejected"] = "message_rejected"
     candidate: str
     error: str
-
-
-class AssumptionRecorded(Event):
-    """A worker took something for granted."""
-
-    type: Literal["assumption_recorded"] = "assumption_recorded"
-    candidate: str
-    text: str
-    decision: str = ""
-
-
-class TaskProposed(Event):
-    """A worker has proposed a task; it is judged when the work on its own task has ended."""
-
-    type: Literal["task_proposed"] = "task_proposed"
-    candidate: str
-    title: str
-    prompt: str
-    verify_cmd: str
-    serves: str
-    deps: tuple[str, ...] = ()
-
-
-class ProposalJudged(Event):
-    """A proposed task was added to the manifest, or was not.
-
-    Attributes:
-        added: The new task's id; empty where it was rejected.
-        reason: Why it was rejected.
-    """
-
-    type: Literal["proposal_judged"] = "proposal_judged"
-    title: str
-    serves: str
-    added: str = ""
-    reason: str = ""
 
 
 class CallFinished(Event):

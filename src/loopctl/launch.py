@@ -32,15 +32,17 @@ from loopctl.engine import naming
 from loopctl.engine.run import Beginning
 from loopctl.errors import LoopctlError, UsageError
 from loopctl.events import AnyEvent, Noticed, RunEnded
+from loopctl.landhere import Landing, land_here
 from loopctl.manifest.frontier import Frontier
 from loopctl.place import Place
-from loopctl.records import RunRecord, Supposition
+from loopctl.records import RunRecord
 from loopctl.sandbox.interrupt import cancel_on_signals
 from loopctl.sandbox.repository import OwnedRepository
 from loopctl.settings import Settings
 from loopctl.sources.kickoff import check_goal
 from loopctl.store import lease
-from loopctl.store.eventlog import check_events, read_events
+from loopctl.store.eventlog import check_events, has_events, read_events
+from loopctl.store.kickoffs import KickoffFile
 from loopctl.store.pause import PauseFile
 from loopctl.store.stores import Stores
 from loopctl.store.unwritten import UnwrittenFile
@@ -75,21 +77,8 @@ class _Plan:
     notices: tuple[Noticed, ...]
     answered: tuple[Decision, ...] = ()
     freed: tuple[TaskId, ...] = ()
-    suppositions: tuple[Supposition, ...] = ()
-    settled: tuple[str, ...] = ()
     overturned: Mapping[TaskId, Decision] = field(default_factory=dict)
     land: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Landing:
-    """What was landed: a branch moved over some commits, or a diff put onto files."""
-
-    branch: str
-    old: str
-    new: str
-    commits: int
-    files: int = 0
 
 
 class Launch:
@@ -150,7 +139,7 @@ class Launch:
             goal = replace(manifest, goal=replace(manifest.goal, text=aim.text))
             # Until there is something to drive it is no run that could be carried on.
             plan = self._new(stores, repository, goal, options, RunStatus.FAILED)
-            kickoff = take_aim(
+            take_aim(
                 self._place,
                 aim,
                 stores,
@@ -160,13 +149,7 @@ class Launch:
                 clock=self._clock,
                 cancel=self._cancel,
             )
-            plan = replace(
-                plan,
-                manifest=self._place.file.load(),
-                suppositions=kickoff.suppositions,
-                settled=kickoff.settled,
-                land=options.land,
-            )
+            plan = replace(plan, manifest=self._place.file.load(), land=options.land)
             return self._drive(stores, repository, plan)
 
     def draw(self, source: Source, options: RunOptions) -> RunEnded | None:
@@ -207,7 +190,10 @@ class Launch:
             return self._drive(stores, repository, plan)
 
     def answer(self, given: Sequence[answering.Answer]) -> RunEnded:
-        """Record the answers, all or none; then drive what they set free, run by run."""
+        """Record the answers, all or none; then drive what they set free, run by run.
+
+        Where none is given, what was recorded beside the newest run is driven.
+        """
         users = self._place
         with ExitStack() as stack:
             stores, repository = self._open(stack)
@@ -216,7 +202,8 @@ class Launch:
             for run_id in run_ids:
                 users.of_run(run_id).file.load()
             ended: list[RunEnded] = []
-            for run_id in run_ids:
+            newest = [record.id for record in stores.runs.runs()[:1]]
+            for run_id in run_ids or newest:
                 self._place = users.of_run(run_id)
                 ids = {decision.id for decision in decisions if decision.run_id == run_id}
                 mine = [answer for answer in given if answer.decision_id in ids]
@@ -231,36 +218,12 @@ class Launch:
         """
         with ExitStack() as stack:
             stores, repository = self._open(stack)
-            return self._land(stores, repository)
-
-    def _land(self, stores: Stores, repository: OwnedRepository) -> Landing:
-        tip = repository.integration()
-        head = repository.head()
-        wip = next(
-            (
-                record
-                for record in stores.runs.runs()
-                if record.is_wip
-                and tip is not None
-                and repository.is_within(record.base, tip)
-                and not repository.is_within(record.base, head)
-            ),
-            None,
-        )
-        if wip is None or tip is None:
-            done = repository.fast_forward()
-            return Landing(done.branch, done.old, done.new, done.commits)
-        base_tree, tree = repository.tree_of(wip.base), repository.tree_of(tip)
-        files = len(repository.changes(base_tree, tree))
-        repository.apply_to_checkout(base_tree, tree, base_tree)
-        repository.keep(naming.ref(wip.id, "integration", naming.MAIN), tree, head, "landed")
-        repository.retire_branch(tip)
-        return Landing(wip.branch, head, head, 0, files)
+            return land_here(stores, repository)
 
     def _is_begun(self, record: RunRecord) -> bool:
         """Return whether there is a run to go on with: its goal has become tasks."""
         is_failed = record.status is RunStatus.FAILED
-        return not is_failed or self._place.run_folder(record.id).is_dir()
+        return not is_failed or has_events(self._place.run_folder(record.id))
 
     def _open(self, stack: ExitStack) -> tuple[Stores, OwnedRepository]:
         """Open the repository under the lease, and the stores; look before anything is made."""
@@ -325,12 +288,14 @@ class Launch:
         self, stores: Stores, repository: OwnedRepository, record: RunRecord, manifest: Manifest
     ) -> _Plan:
         """Return the plan of a whole run that goes on; a crash may have come just after answers."""
-        if record.status is not RunStatus.RUNNING:
-            return self._continued(repository, record, manifest, record.scope, "resume")
-        answered = start.answered(stores, record)
+        is_crash = record.status is RunStatus.RUNNING
+        untold = start.untold(stores, record, self._place)
+        answered = start.answered(stores, record) if is_crash else untold
         freed = answering.freed(answered, stores.decisions.decisions())
-        plan = self._continued(repository, record, manifest, record.scope, "crash")
-        return replace(plan, freed=freed, overturned=self._overturned(record, answered, manifest))
+        reason: Reason = "crash" if is_crash else "resume"
+        plan = self._continued(repository, record, manifest, record.scope, reason)
+        over = self._overturned(record, answered, manifest)
+        return replace(plan, answered=untold, freed=freed, overturned=over)
 
     def _answer_run(
         self,
@@ -344,12 +309,28 @@ class Launch:
             raise UsageError(f"there is no run {run_id}; `loop runs` lists them")
         check_events(self._place.run_folder(run_id))
         # Where a crash came before the tasks of earlier answers were driven, they are driven now.
-        late = start.answered(stores, record) if record.status is RunStatus.RUNNING else ()
+        untold = start.untold(stores, record, self._place)
+        is_crash = record.status is RunStatus.RUNNING
+        late = start.answered(stores, record) if is_crash else untold
         # From here on the run is under way: a crash before its tasks are driven is carried on.
         stores.runs.set_run_status(run_id, RunStatus.RUNNING, None)
         answered = answering.record(given, stores.decisions, stamp(self._clock.now()))
         plan = self._freed(stores, repository, record, (*late, *answered))
-        return self._drive(stores, repository, replace(plan, answered=answered))
+        return self._drive(stores, repository, replace(plan, answered=(*untold, *answered)))
+
+    def _after(self, stores: Stores, repository: OwnedRepository, ended: RunEnded) -> RunEnded:
+        """Drive what answers set free that came after the drive's last look, if any did.
+
+        Who records beside a run that is going drives the answers where it finds that run ended.
+        """
+        record = stores.runs.run(ended.run)
+        if record is None or ended.status is RunStatus.INTERRUPTED:
+            return ended
+        late = start.untold(stores, record, self._place)
+        if not late:
+            return ended
+        plan = self._freed(stores, repository, record, late)
+        return self._drive(stores, repository, replace(plan, answered=late))
 
     def _freed(
         self,
@@ -406,6 +387,8 @@ class Launch:
             report_fault=self._report_fault,
             person=self._person(self._cancel) if self._person is not None else None,
         ) as drive:
+            kept = KickoffFile(self._place.local)
+            suppositions, settled = kept.load(record.goal)
             beginning = Beginning(
                 reason=plan.reason,
                 tasks=start.members(plan.manifest, record.scope),
@@ -413,20 +396,22 @@ class Launch:
                 notices=(*drive.notices, *plan.notices),
                 answered=plan.answered,
                 freed=plan.freed,
-                suppositions=plan.suppositions,
-                settled=plan.settled,
+                suppositions=suppositions,
+                settled=settled,
+                recorded=kept.clear,
                 overturned=plan.overturned,
             )
             should_land = plan.land or plan.settings.land.auto
-            return drive.run.drive(
+            ended = drive.run.drive(
                 beginning,
                 lambda: self._land_here(stores, repository, drive) if should_land else None,
             )
+        return self._after(stores, repository, ended)
 
     def _land_here(self, stores: Stores, repository: OwnedRepository, drive: Drive) -> str | None:
         """Fast-forward the user's branch at the end of a run; a refusal is a notice."""
         try:
-            return self._land(stores, repository).new
+            return land_here(stores, repository).new
         except LoopctlError as exc:
             drive.log.append(Noticed(text=f"not landed on the current branch: {exc}"))
             return None

@@ -9,26 +9,15 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from loopctl.domain import (
-    Addition,
-    Change,
-    ExecResult,
-    Manifest,
-    Sha,
-    Task,
-    TaskId,
-    TaskStatus,
-    TreeFile,
-    Wait,
-)
+from loopctl.domain import Addition, ExecResult, Manifest, Sha, Task, TaskId, TaskStatus, Wait
 from loopctl.records import (
     Candidate,
-    Capsule,
     Carried,
     Landed,
     Rescued,
 )
 from loopctl.steps import Message, StepEvent, StepRequest
+from loopctl.trees import Change, TreeFile
 from loopctl.verdict import CheckResult, GateResult
 
 if TYPE_CHECKING:
@@ -413,20 +402,4 @@ class Pause(Protocol):
 
     def is_asked(self) -> bool:
         """Return whether it was made; from then on always."""
-        ...
-
-
-class Brain(Protocol):
-    """The context port: rebuilds the thread from what is on disk."""
-
-    def boot(self) -> Capsule:
-        """Return the capsule as it is on disk; opens every iteration."""
-        ...
-
-    def carry(self, capsule: Capsule) -> None:
-        """Write the capsule, atomically; follows each gate pass and each deferral."""
-        ...
-
-    def update(self, change: Callable[[Capsule], Capsule]) -> None:
-        """Carry what ``change`` makes of the booted capsule; one change at a time."""
         ...

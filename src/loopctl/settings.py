@@ -179,7 +179,7 @@ class PolicySettings(Section):
         tuple[Annotated[Word, AfterValidator(only(*CALLS))], ...], Field(strict=False)
     ] = Field(
         default=(),
-        description="Refused: `mcp:SERVER:TOOL`, `bash:COMMAND`; besides the built-in floor.",
+        description="Refused: `mcp:SERVER:TOOL`, `bash:COMMAND`; besides the deny floor.",
     )
     approve: Annotated[
         tuple[Annotated[Word, AfterValidator(only(*CALLS, *STEPS))], ...], Field(strict=False)

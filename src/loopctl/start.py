@@ -8,13 +8,15 @@ from datetime import datetime
 
 from loopctl.assembly import confinement_notice
 from loopctl.domain import Decision, Manifest, RunStatus, Scope, Sha, TaskId
+from loopctl.engine import late
 from loopctl.engine.recovery import rescue_notice
 from loopctl.errors import UsageError
-from loopctl.events import Noticed
+from loopctl.events import DecisionAnswered, Noticed
 from loopctl.manifest.frontier import Frontier
 from loopctl.place import Place
 from loopctl.records import RunRecord
 from loopctl.sandbox.repository import OwnedRepository
+from loopctl.store.eventlog import read_events
 from loopctl.store.stores import Stores
 
 Start = tuple[Sha, tuple[Noticed, ...]]
@@ -116,6 +118,16 @@ def answered(stores: Stores, record: RunRecord) -> tuple[Decision, ...]:
         for one in stores.decisions.decisions()
         if one.run_id == record.id and one.answer is not None
     )
+
+
+def untold(stores: Stores, record: RunRecord, place: Place) -> tuple[Decision, ...]:
+    """Return those of a run's answered decisions whose answer its events do not tell."""
+    given = answered(stores, record)
+    if not given:
+        return ()
+    events = read_events(place.run_folder(record.id))
+    told = {event.id for event in events if isinstance(event, DecisionAnswered)}
+    return late.untold(given, record.id, told)
 
 
 def chosen(records: Sequence[RunRecord], run_id: str | None) -> RunRecord:

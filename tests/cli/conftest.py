@@ -10,7 +10,7 @@ import pytest
 from typer.testing import CliRunner, Result
 
 from loopctl import bootstrap
-from loopctl.bootstrap import Answer, Kept, LandedHere, Listener
+from loopctl.bootstrap import Listener
 from loopctl.cli.app import build
 from loopctl.domain import (
     Axis,
@@ -40,7 +40,9 @@ from loopctl.events import (
     TaskLanded,
     TaskStopped,
 )
+from loopctl.given import Answer, Kept, LandedHere
 from loopctl.records import RunRecord
+from loopctl.redaction import Redactor
 from loopctl.settings import Settings
 
 RUN_ID = "20261130T184500-3f2a"
@@ -116,6 +118,9 @@ class ScriptedProject:
     def local(self) -> Path:
         return self.checkout / ".local"
 
+    def redactor(self) -> Redactor:
+        return Redactor({})
+
     def _play(self, listeners: Sequence[Listener]) -> RunEnded:
         if self.fault:
             raise self.fault
@@ -146,6 +151,9 @@ class ScriptedProject:
     ) -> RunEnded:
         self.calls.append(("answer", tuple(answers)))
         return self._play(listeners)
+
+    def record_beside(self, _answers: Sequence[Answer]) -> None:
+        """No process drives a run of this project."""
 
     def decisions(self, *, open_only: bool = True) -> tuple[Decision, ...]:
         return tuple(one for one in self.asked if not open_only or one.answer is None)

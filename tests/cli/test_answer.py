@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from typer.testing import Result
 
-from loopctl.bootstrap import Answer
 from loopctl.domain import Decision, DecisionKind
+from loopctl.given import Answer
 
 Loop = Callable[..., Result]
 

@@ -10,10 +10,10 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from typer.testing import Result
 
-from loopctl.bootstrap import Answer, Kept
 from loopctl.cli.opening import commands_for
 from loopctl.cli.table import COMMANDS
 from loopctl.domain import Decision, DecisionKind, Scope, Task, TaskId
+from loopctl.given import Answer, Kept
 from loopctl.report.summary import TaskSummary
 
 Loop = Callable[..., Result]

@@ -82,7 +82,6 @@ def test_words_name_the_scope(loop: Loop, project: Any, argv: list[str], scope: 
         (["--worker", "comand"], "'comand' is no worker; did you mean 'command'?"),
         (["--worker", "nope"], "'nope' is no worker: aider, claude, codex, command"),
         (["--bg", "--attended"], "--attended and --bg"),
-        (["--evolve"], "--evolve"),
     ],
 )
 def test_bad_words_run_nothing(loop: Loop, project: Any, argv: list[str], part: str) -> None:

@@ -5,10 +5,10 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from loopctl.bootstrap import Answer
 from loopctl.cli.words import shown, suggestion
 from loopctl.domain import APPROVED, REJECTED, Decision, DecisionKind, asks_consent
 from loopctl.errors import AnswerError, UsageError
+from loopctl.given import Answer
 from loopctl.report.wording import colon_word, takeable_guess
 
 CAPS: Final = ("usd", "tokens", "loops", "wall_s")

@@ -4,7 +4,6 @@ from typing import assert_never
 
 from loopctl.events import (
     AnyEvent,
-    AssumptionRecorded,
     CallFinished,
     CallReplayed,
     CandidateEnded,
@@ -19,7 +18,6 @@ from loopctl.events import (
     Noticed,
     PlanCreated,
     PlanRevised,
-    ProposalJudged,
     RunEnded,
     RunResumed,
     RunStarted,
@@ -29,7 +27,6 @@ from loopctl.events import (
     StepStarted,
     TaskClaimed,
     TaskLanded,
-    TaskProposed,
     TaskStopped,
     TodoClosed,
     TodoReopened,
@@ -37,6 +34,7 @@ from loopctl.events import (
 from loopctl.report.escape import one_line
 from loopctl.report.fold import gate_line
 from loopctl.report.wording import counted, spending
+from loopctl.suggestions import AssumptionRecorded, ProposalJudged, TaskProposed
 
 _LIMIT = 200
 _TIME = slice(11, 19)

@@ -52,7 +52,7 @@ def opened(
     from loopctl import bootstrap
 
     project = bootstrap.open_project(folder(ctx, own), manifest=manifest, overrides=overrides)
-    take_out(project.place.redactor())
+    take_out(project.redactor())
     return project
 
 

@@ -11,6 +11,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "show": ("show", "show"),
     "runs": ("runs", "runs"),
     "report": ("report", "report"),
+    "capsule": ("capsule", "capsule"),
     "watch": ("watch", "watch"),
     "pause": ("pause", "pause"),
     "resume": ("resume", "resume"),
@@ -24,5 +25,6 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "demo": ("demo", "demo"),
     "defer": ("worker", "defer"),
     "fork": ("worker", "fork"),
+    "propose": ("worker", "propose"),
     "todo-done": ("worker", "todo_done"),
 }

@@ -8,6 +8,7 @@ import json
 import re
 import tomllib
 from collections.abc import Callable, Iterable
+from pathlib import Path
 from typing import Final
 
 from loopctl.records import Capsule, DeferredTask
@@ -82,6 +83,18 @@ def parse(text: str) -> Capsule:
         open_questions=tuple(table.get("open_questions", ())),
         assumptions=tuple(table.get("assumptions", ())),
     )
+
+
+def read(path: Path) -> tuple[str, Capsule]:
+    """Return the text of a ``context.md`` and the capsule that it holds.
+
+    Raises:
+        OSError: It cannot be read.
+        ValueError: There is no readable TOML block in it.
+        KeyError: The block has no goal.
+    """
+    text = path.read_bytes().decode("utf-8", "surrogateescape")
+    return text, parse(text)
 
 
 def _line(text: str) -> str:

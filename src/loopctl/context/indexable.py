@@ -4,7 +4,7 @@ from fnmatch import fnmatchcase
 from pathlib import PurePosixPath
 from typing import Final
 
-from loopctl.domain import TreeFile
+from loopctl.trees import TreeFile
 
 FILE_BYTES: Final = 256 << 10
 """A longer file is data, or made by a program."""

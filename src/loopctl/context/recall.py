@@ -12,10 +12,10 @@ from typing import Final
 from loopctl.context.indexable import FILES, is_indexable, text_of
 from loopctl.context.passages import passages, terms
 from loopctl.contextports import Document, History, Memory, MemoryIndex, Oracle, Passage
-from loopctl.domain import TreeFile
 from loopctl.errors import StoreError
 from loopctl.events import Noticed
 from loopctl.ports import Emit, Repository
+from loopctl.trees import TreeFile
 
 RANK_OFFSET: Final = 60
 """How much the first ranks count over the next ones: little."""

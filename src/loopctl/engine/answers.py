@@ -2,7 +2,9 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Final
 
+from loopctl.contextports import Brain
 from loopctl.domain import (
     GOAL,
     REJECTED,
@@ -21,9 +23,10 @@ from loopctl.engine.outcomes import has_happened
 from loopctl.engine.questions import AGAIN, HAPPENED, NO_VERIFY, is_about_baseline, let_land
 from loopctl.engine.standing import newest_runs
 from loopctl.errors import AnswerError
-from loopctl.events import AnyEvent, AssumptionRecorded, DecisionAnswered
-from loopctl.ports import Brain, Emit
+from loopctl.events import AnyEvent, DecisionAnswered, StepFinished, TaskLanded
+from loopctl.ports import Emit
 from loopctl.storeports import DecisionStore
+from loopctl.suggestions import AssumptionRecorded
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,14 +163,21 @@ def freed(recorded: Sequence[Decision], decisions: Sequence[Decision]) -> tuple[
     return tuple(tasks)
 
 
+_ASSUMABLE: Final = frozenset(
+    {DecisionKind.KICKOFF, DecisionKind.EXTERNAL, DecisionKind.SCOPE, DecisionKind.PREMISE}
+)
+
+
 def is_contradiction(decision: Decision) -> bool:
-    """Return whether an answer is another one than what was assumed when the run began."""
-    if decision.kind is not DecisionKind.KICKOFF or decision.answer is None:
+    """Return whether an answer may take the ground from work: it is not what was guessed."""
+    if decision.answer is None or decision.kind not in _ASSUMABLE:
         return False
-    given, assumed = (
-        " ".join(text.split()).casefold() for text in (decision.answer, decision.best_guess)
-    )
-    return given != assumed and said_yes(decision.answer) is not True
+    is_yes = said_yes(decision.answer) is True
+    return not (is_yes or _is_same(decision.answer, decision.best_guess))
+
+
+def _is_same(one: str, other: str) -> bool:
+    return " ".join(one.split()).casefold() == " ".join(other.split()).casefold()
 
 
 def overturned(
@@ -175,7 +185,7 @@ def overturned(
 ) -> dict[TaskId, Decision]:
     """Return the tasks that recorded what an answer contradicts, and what was built on them.
 
-    An answer that the events tell of has been followed before.
+    A task that has come to the end of a step since the events told the answer has followed it.
 
     Args:
         answered: With their answers.
@@ -187,24 +197,41 @@ def overturned(
     """
     contradicted = {one.id: one for one in answered if is_contradiction(one)}
     resting: dict[TaskId, Decision] = {}
-    told: set[str] = set()
-    for event in events:
+    told: dict[str, int] = {}
+    worked: dict[str, int] = {}
+    for number, event in enumerate(events):
         if isinstance(event, DecisionAnswered):
-            told.add(event.id)
-        elif (
-            isinstance(event, AssumptionRecorded) and event.decision in contradicted and event.task
-        ):
-            resting[TaskId(event.task)] = contradicted[event.decision]
+            told[event.id] = number
+        elif isinstance(event, StepFinished | TaskLanded) and event.task:
+            worked[event.task] = number
+        elif isinstance(event, AssumptionRecorded) and _rests(event, contradicted):
+            resting[TaskId(event.task or "")] = contradicted[event.decision]
+
+    def has_followed(task: TaskId, decision: Decision) -> bool:
+        return decision.id in told and worked.get(task, -1) > told[decision.id]
+
     dependents = _dependents(manifest)
-    queue = [task for task, decision in resting.items() if decision.id not in told]
-    found = {task: resting[task] for task in queue}
+    found = dict(resting)
+    queue = list(found)
     while queue:
         task = queue.pop()
         for dependent in dependents.get(task, ()):
             if dependent not in found:
                 found[dependent] = found[task]
                 queue.append(dependent)
-    return {task.id: found[task.id] for task in manifest.tasks if task.id in found}
+    return {
+        task.id: found[task.id]
+        for task in manifest.tasks
+        if task.id in found and not has_followed(task.id, found[task.id])
+    }
+
+
+def _rests(event: AssumptionRecorded, contradicted: Mapping[str, Decision]) -> bool:
+    """Return whether a task rests on what is contradicted; the one that has asked goes on."""
+    decision = contradicted.get(event.decision)
+    if decision is None or event.task in {None, decision.task}:
+        return False
+    return not _is_same(event.text, decision.answer or "")
 
 
 def reach(manifest: Manifest, tasks: Sequence[TaskId]) -> Scope:

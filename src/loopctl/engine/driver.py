@@ -6,7 +6,7 @@ until nothing is ready and nothing runs. A task that defers, stalls or breaks st
 
 import contextlib
 import threading
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import replace
 from typing import Final
@@ -26,18 +26,21 @@ from loopctl.domain import (
     Usage,
     Wait,
 )
-from loopctl.engine.answers import as_answered
+from loopctl.engine.answers import announce, as_answered, freed, overturned, reach
 from loopctl.engine.board import Board
 from loopctl.engine.landing import Landing, Returned
+from loopctl.engine.late import LateAnswers
+from loopctl.engine.raising import put_question
 from loopctl.engine.refill import Refill
+from loopctl.engine.standing import ASKING
 from loopctl.engine.taskrun import RunContext, Start, TaskRun
 from loopctl.engine.terminator import is_of_run
+from loopctl.engine.thread import write_next
 from loopctl.engine.transitions import Signal
 from loopctl.engine.work import Ended
 from loopctl.errors import CancelledError, LandingRefusedError, LoopctlError
-from loopctl.events import DecisionRaised, MoneySpent, Noticed, TaskClaimed, TaskStopped
+from loopctl.events import MoneySpent, Noticed, TaskClaimed, TaskStopped
 from loopctl.ports import Frontier
-from loopctl.records import DeferredTask
 from loopctl.storeports import DecisionStore
 
 _SIGNALS: Final = {
@@ -56,6 +59,7 @@ class Driver:
         make_frontier: Builds the frontier of a manifest, for the scope of this drive.
         is_goal_met: Says after a landing whether the goal is met; then no further task is begun.
         refill: Judges the tasks that workers propose; ``None`` takes none.
+        late: Answers that come while the drive goes on; ``None`` looks for none.
         workable: Says why a task cannot be worked on here; ``None`` where it can.
         cancel: Set when the user asks the run to stop.
         report_fault: Writes down a bug of ours, and returns where.
@@ -71,6 +75,7 @@ class Driver:
         make_frontier: Callable[[Manifest], Frontier],
         is_goal_met: Callable[[Sha], bool] = lambda _head: False,
         refill: Refill | None = None,
+        late: LateAnswers | None = None,
         workable: Callable[[Task], str | None],
         cancel: threading.Event,
         report_fault: Callable[[BaseException], str],
@@ -83,6 +88,7 @@ class Driver:
         self._make_frontier = make_frontier
         self._look_at_goal = is_goal_met
         self._refill = refill
+        self._late = late
         self._workable = workable
         self._cancel = cancel
         self._report_fault = report_fault
@@ -120,6 +126,7 @@ class Driver:
     def _work(self, pool: ThreadPoolExecutor, jobs: int) -> None:
         while True:
             self._follow_edits()
+            self._take_answers()
             self._claim(pool, jobs - len(self._running))
             if not self._running:
                 return
@@ -128,7 +135,7 @@ class Driver:
                 self._settle(pool, self._running.pop(future), future)
 
     def waits(self) -> tuple[Wait, ...]:
-        """Return, for each task left, the one thing it waits for."""
+        """Return the one thing that each task left waits for."""
         return tuple(
             Wait(entry.task, self._known_reason(entry.task) or self._spared(entry))
             for entry in self._frontier.waits()
@@ -152,6 +159,66 @@ class Driver:
     def _follow_edits(self) -> None:
         if self._board.refresh():
             self._build_frontier()
+
+    def _take_answers(self) -> None:
+        """Follow what another process was answered since this drive last looked."""
+        fresh = self._late.fresh(self._is_asking) if self._late is not None else ()
+        if self._late is None or not fresh:
+            return
+        manifest = self._board.manifest
+        over = overturned(fresh, self._late.events(), manifest)
+        free = freed(fresh, self._decisions.decisions())
+        self.follow(fresh, free, over)
+        self._late.widen((*reach(manifest, free).ids, *over))
+        self._build_frontier()
+
+    def _is_asking(self, decision: Decision) -> bool:
+        task = TaskId(decision.task)
+        return task == GOAL or task not in self._board or self._board.status(task) in ASKING
+
+    def follow(
+        self,
+        answered: Sequence[Decision],
+        free: Sequence[TaskId],
+        over: Mapping[TaskId, Decision],
+    ) -> None:
+        """Tell answers, and let the tasks go on that they set free or take the ground from.
+
+        Args:
+            answered: With their answers.
+            free: Tasks that wait for no other answer: they go on from what was kept.
+            over: Tasks that begin again from the head, with the answer that contradicts them.
+        """
+        for task, decision in over.items():
+            if task in self._board:
+                self._overturn(task, decision)
+        if answered:
+            announce(answered, self._tools.emit, self._tools.brain)
+        for task, status in self._board.statuses(free).items():
+            if status in ASKING:
+                self._signal(task, Signal.ANSWERED)
+
+    def _overturn(self, task: TaskId, decision: Decision) -> None:
+        """Mark a task as to be done again whose ground an answer has taken away."""
+        self.is_goal_met = False
+        self._again[task] = decision
+        status = self._board.status(task)
+        if status in {TaskStatus.TODO, TaskStatus.BACKLOG}:
+            return
+        text = (
+            f"to be done again: the answer to {decision.id} is {decision.answer!r}, and it was "
+            f"built on {decision.best_guess or 'something else'!r}"
+        )
+        self._tools.emit(Noticed(task=task, text=text, level="info"))
+        if status in {TaskStatus.DONE, TaskStatus.STUCK}:
+            self._signal(task, Signal.REOPENED)
+        elif status in ASKING:
+            self._signal(task, Signal.ANSWERED)
+
+    def _signal(self, task: TaskId, signal: Signal) -> None:
+        self._board.signal(task, signal)
+        self._moved.add(task)
+        self._reasons.pop(task, None)
 
     def _build_frontier(self) -> None:
         """Build the frontier of the manifest as it was read, then tell it what has moved since."""
@@ -212,7 +279,10 @@ class Driver:
             self._break(task, fault)
         else:
             ended = future.result()
-            if ended.is_passed:
+            if task.id in self._again:
+                # An answer has taken its ground away while it was worked on.
+                self._move(task.id, Signal.RELEASED)
+            elif ended.is_passed:
                 self._land(pool, task, ended)
             else:
                 self._put_aside(task, ended)
@@ -250,9 +320,8 @@ class Driver:
         self._tools.emit(landed)
         self._move(task.id, Signal.LANDED)
         self._stopped(task, ended)
-        self._tools.brain.update(
-            lambda capsule: replace(capsule, current_step=f"{task.id} has landed; next task")
-        )
+        words = f"{task.id} has landed; look whether the goal is met, then the next task"
+        write_next(self._tools.brain, "goal", words)
         # Who has asked to stop is heeded by the loop around this.
         with contextlib.suppress(CancelledError):
             self.is_goal_met = self._look_at_goal(Sha(self._landing.head))
@@ -268,35 +337,9 @@ class Driver:
         self._move(task.id, _SIGNALS[ended.stop.axis])
         self._stopped(task, ended)
 
-    def do_again(self, overturned: Mapping[TaskId, Decision]) -> None:
-        """Begin these tasks from the head, without what was made before, and with the answer."""
-        self._again.update(overturned)
-
     def ask(self, task: str, draft: DecisionDraft) -> Decision:
         """Put a question to the human: into the store, the events and the capsule."""
-        decision = self._decisions.raise_decision(self._context.run_id, task, draft)
-        self._tools.emit(
-            DecisionRaised(
-                task=task if task != GOAL else None,
-                id=decision.id,
-                kind=decision.kind,
-                question=decision.question,
-                best_guess=decision.best_guess,
-                options=decision.options,
-                reason=decision.reason,
-            )
-        )
-        entry = DeferredTask(task, decision.question, decision.best_guess)
-        self._tools.brain.update(
-            lambda capsule: replace(
-                capsule,
-                deferred_tasks=(
-                    *(one for one in capsule.deferred_tasks if one.question != entry.question),
-                    entry,
-                ),
-            )
-        )
-        return decision
+        return put_question(self._context.run_id, task, draft, self._decisions, self._tools)
 
     def _break(self, task: Task, fault: BaseException, ended: Ended | None = None) -> None:
         """Put a task aside whose machinery broke, or give it back where the user has stopped."""

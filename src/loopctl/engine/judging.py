@@ -1,6 +1,7 @@
 """Asks the gate about one candidate, and remembers what it said last."""
 
 from loopctl.engine.telling import Teller
+from loopctl.engine.thread import write_next
 from loopctl.engine.trees import Trees
 from loopctl.engine.work import Tools, Work
 from loopctl.ports import Sandbox
@@ -46,6 +47,8 @@ class Judging:
             head=base,
             left_out=self._sandbox.left_out() if tree == self._trees.base else "",
         )
+        words = f"gate on tree {tree}: land it where it passes, else show the worker the evidence"
+        write_next(self._tools.brain, "gate", words, self._work.task)
         began = self._tools.clock.monotonic()
         self.last = result = self._tools.gate.judge(candidate)
         ms = int((self._tools.clock.monotonic() - began) * 1000)

@@ -8,12 +8,14 @@ import hashlib
 from dataclasses import dataclass
 from typing import Final
 
-from loopctl.domain import Change, Sha, Task
+from loopctl.domain import Sha, Task
 from loopctl.engine import naming
 from loopctl.engine.telling import Teller
+from loopctl.engine.thread import write_next
 from loopctl.engine.work import Ended, Tools
 from loopctl.events import TaskLanded
 from loopctl.records import Candidate
+from loopctl.trees import Change
 from loopctl.verdict import GateResult
 
 _SUBJECT_CHARS: Final = 72
@@ -84,6 +86,8 @@ class Landing:
         candidate = Candidate(
             task=task, name=ended.candidate, base=ended.base, tree=ended.tree, head=self._head
         )
+        words = f"landing: gate again on head {self._head}"
+        write_next(self._tools.brain, "landing", words, task)
         gate = self._tools.gate.judge(candidate)
         Teller(self._tools.emit, task.id, ended.candidate).gate_finished(gate)
         return gate

@@ -13,7 +13,7 @@ from typing import Final
 from loopctl.domain import APPROVED, Axis, DecisionDraft, StopReason, Usage
 from loopctl.engine import questions, replan, suspension
 from loopctl.engine.asking import asked, raised_by
-from loopctl.engine.issuing import Issuer
+from loopctl.engine.issuing import PLANNING, Issuer
 from loopctl.engine.judging import Judging
 from loopctl.engine.phases import Phase, Stopwatch
 from loopctl.engine.progress import WORKER_STUCK, observe
@@ -21,6 +21,7 @@ from loopctl.engine.pursuit import Step
 from loopctl.engine.spending import question, spent
 from loopctl.engine.telling import Teller
 from loopctl.engine.terminator import is_of_run, refused_stop, stop_reason
+from loopctl.engine.thread import write_next
 from loopctl.engine.trees import Trees
 from loopctl.engine.work import Ended, Tools, Work, todo_text
 from loopctl.errors import CancelledError
@@ -64,7 +65,7 @@ class PlanLoop:
         self._is_unfinished = False
         self._faults = 0
         self._usage = Usage()
-        self._untold = Usage()
+        self._untold, self._next = Usage(), ""
         self._said = ""
         self._saving_ms = 0.0
 
@@ -111,7 +112,9 @@ class PlanLoop:
     def _step(self) -> Ended | None:
         self._iteration += 1
         watch = Stopwatch(self._tools.clock, self._saving_ms)
+        todo = self._plan.active
         with watch.own():
+            self._write_down(todo.text if todo is not None else PLANNING)
             self._issuer.tend(self._iteration, self._plan.budget)
         if not self._plan.todos:
             ended = self._make_plan(watch)
@@ -228,15 +231,14 @@ class PlanLoop:
         return True
 
     def _announce(self, text: str) -> None:
-        task = self._work.task
-        self._tools.brain.update(
-            lambda capsule: replace(
-                capsule,
-                current_step=f"{task.id}, step {self._iteration}: {text}",
-                verify_cmd=task.verify_cmd or "",
-            )
-        )
+        self._write_down(text)
         self._tell.step_started(self._iteration, text)
+
+    def _write_down(self, text: str) -> None:
+        step = f"step {self._iteration}: {text}"
+        if step != self._next:
+            write_next(self._tools.brain, "step", step, self._work.task)
+        self._next = step
 
     def _suspend(self, step: Step, ms: int) -> Ended | None:
         """Put a step by that waits for a person; where somebody decides now, it goes on next."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from loopctl.domain import Assumption, DecisionDraft, Usage
 from loopctl.engine import questions
 from loopctl.errors import EnvironmentFaultError
-from loopctl.events import AssumptionRecorded, MessageRejected, TaskProposed
+from loopctl.events import MessageRejected
 from loopctl.plan import CallDone, StepProgress
 from loopctl.ports import Emit, Sandbox, Worker
 from loopctl.steps import (
@@ -30,6 +30,7 @@ from loopctl.steps import (
     UsageReported,
     WorkerProgress,
 )
+from loopctl.suggestions import AssumptionRecorded, TaskProposed
 
 
 @dataclass(frozen=True, slots=True)

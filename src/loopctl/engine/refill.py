@@ -11,10 +11,15 @@ from typing import Final
 
 from loopctl.domain import Addition, Criterion, Goal, Manifest, Task, TaskId
 from loopctl.errors import ManifestError
-from loopctl.events import AnyEvent, ProposalJudged, TaskProposed
+from loopctl.events import AnyEvent
+from loopctl.suggestions import ProposalJudged, TaskProposed
 
 REFILL: Final = "refill"
 """The tag of tasks that workers have proposed."""
+
+
+TRIES: Final = 2
+"""For each task that may come in, so many verify commands are tried: each may take its time."""
 
 
 class Refill:
@@ -23,12 +28,22 @@ class Refill:
     Args:
         cap: So many tasks of a manifest may carry the tag.
         is_open: Says whether a criterion is not known to be met.
+        why_unfit: Tries a verify command before any work, and says why it cannot verify it;
+            empty where it can.
     """
 
-    def __init__(self, goal: Goal, cap: int, is_open: Callable[[Criterion], bool]) -> None:
+    def __init__(
+        self,
+        goal: Goal,
+        cap: int,
+        is_open: Callable[[Criterion], bool],
+        why_unfit: Callable[[str], str] = lambda _command: "",
+    ) -> None:
         self._goal = goal
         self._cap = cap
         self._is_open = is_open
+        self._why_unfit = why_unfit
+        self._tries_left = TRIES * cap
         self._proposed: queue.SimpleQueue[TaskProposed] = queue.SimpleQueue()
 
     def listen(self, event: AnyEvent) -> None:
@@ -92,7 +107,13 @@ class Refill:
             return f"the manifest has {self._cap} proposed tasks already (loop.refills)"
         if not self._is_open(criterion):
             return "the done-criterion that it names is met"
-        return ""
+        if self._tries_left <= 0:
+            return (
+                f"{TRIES * self._cap} verify commands of proposals were tried in this run already"
+            )
+        self._tries_left -= 1
+        why = self._why_unfit(proposed.verify_cmd)
+        return f"its verify_cmd `{proposed.verify_cmd}` {why}" if why else ""
 
 
 def _named(words: str, goal: Goal) -> Criterion | None:

@@ -10,7 +10,7 @@ from loopctl.clock import stamp
 from loopctl.domain import GOAL, Decision, RunStatus, Scope, Sha, TaskId, TaskStatus, Usage
 from loopctl.engine import outcomes, recovery
 from loopctl.engine.anchor import Anchor
-from loopctl.engine.answers import announce, assumption
+from loopctl.engine.answers import assumption
 from loopctl.engine.board import Board
 from loopctl.engine.criteria import Judged, judge_goal
 from loopctl.engine.driver import Driver
@@ -18,19 +18,12 @@ from loopctl.engine.landing import Landing
 from loopctl.engine.outcome import outcome
 from loopctl.engine.standing import ASKING, newest_runs
 from loopctl.engine.taskrun import RunContext
-from loopctl.engine.transitions import Signal
+from loopctl.engine.thread import take_up
 from loopctl.errors import CancelledError
-from loopctl.events import (
-    AssumptionRecorded,
-    DecisionRaised,
-    MoneySpent,
-    Noticed,
-    RunEnded,
-    RunResumed,
-    RunStarted,
-)
+from loopctl.events import DecisionRaised, MoneySpent, Noticed, RunEnded, RunResumed, RunStarted
 from loopctl.records import RunRecord, Supposition
 from loopctl.storeports import DecisionStore, RunStore
+from loopctl.suggestions import AssumptionRecorded
 
 _WITHOUT_CRITERIA: Final = (
     "the goal has no done-criteria, so the run ends since all that was asked for is done; "
@@ -51,6 +44,7 @@ class Beginning:
         freed: Tasks that those answers set free.
         suppositions: What was assumed of the goal; a person may still decide otherwise.
         settled: What a person has decided of the goal, as sentences.
+        recorded: Called when what was assumed and decided is in the events.
         overturned: Tasks that are to be done again, with the answer that contradicts their ground.
     """
 
@@ -62,6 +56,7 @@ class Beginning:
     freed: Sequence[TaskId] = ()
     suppositions: Sequence[Supposition] = ()
     settled: Sequence[str] = ()
+    recorded: Callable[[], None] = lambda: None
     overturned: Mapping[TaskId, Decision] = field(default_factory=dict)
 
 
@@ -128,25 +123,30 @@ class Run:
             self._tools.emit(
                 RunResumed(reason=beginning.reason, tasks=beginning.tasks, statuses=statuses)
             )
+            take_up(self._tools.brain, self._tools.emit)
         for notice in beginning.notices:
             self._tools.emit(notice)
         self._suppose(beginning)
-        self._overturn(beginning.overturned)
-        if beginning.answered:
-            announce(beginning.answered, self._tools.emit, self._tools.brain)
-        for task, status in self._board.statuses(beginning.freed).items():
-            if status in ASKING:
-                self._board.signal(task, Signal.ANSWERED)
+        beginning.recorded()
+        self._driver.follow(beginning.answered, beginning.freed, beginning.overturned)
 
     def _suppose(self, beginning: Beginning) -> None:
         """Record what was assumed and decided of the goal, before anything rests on it."""
         if beginning.settled:
             self._tools.brain.update(
                 lambda capsule: replace(
-                    capsule, key_decisions=(*capsule.key_decisions, *beginning.settled)
+                    capsule,
+                    key_decisions=_once(*capsule.key_decisions, *beginning.settled),
                 )
             )
+        answered = {
+            one.question
+            for one in self._decisions.decisions(task=GOAL)
+            if one.run_id == self._record.id and one.answer is not None
+        }
         for one in beginning.suppositions:
+            if one.draft.question in answered:
+                continue
             decision = self._driver.ask(GOAL, one.draft)
             text = assumption(decision.question, decision.best_guess)
             for task in one.tasks:
@@ -156,27 +156,10 @@ class Run:
             self._tools.brain.update(
                 lambda capsule, text=text, question=decision.question: replace(  # type: ignore[misc]
                     capsule,
-                    assumptions=(*capsule.assumptions, text),
-                    open_questions=(*capsule.open_questions, question),
+                    assumptions=_once(*capsule.assumptions, text),
+                    open_questions=_once(*capsule.open_questions, question),
                 )
             )
-
-    def _overturn(self, overturned: Mapping[TaskId, Decision]) -> None:
-        """Mark the tasks as to be done again whose ground an answer has taken away."""
-        for task, decision in overturned.items():
-            if task not in self._board:
-                continue
-            text = (
-                f"to be done again: the answer to {decision.id} is {decision.answer!r}, and it was "
-                f"built on {decision.best_guess!r}"
-            )
-            self._tools.emit(Noticed(task=task, text=text, level="info"))
-            status = self._board.status(task)
-            if status is TaskStatus.DONE:
-                self._board.signal(task, Signal.REOPENED)
-            elif status in ASKING:
-                self._board.signal(task, Signal.ANSWERED)
-        self._driver.do_again(overturned)
 
     def _repeat_decisions(self, beginning: Beginning) -> None:
         """Put the questions that earlier runs left open into this run's report too."""
@@ -276,3 +259,8 @@ class Run:
         for draft in judged.drafts:
             self._driver.ask(GOAL, draft)
         return judged
+
+
+def _once(*texts: str) -> tuple[str, ...]:
+    """Return the texts without those that a process which died had written already."""
+    return tuple(dict.fromkeys(texts))

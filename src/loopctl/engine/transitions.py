@@ -47,7 +47,7 @@ TRANSITIONS: Final[Mapping[S, Mapping[Signal, S]]] = MappingProxyType(
         },
         S.NEEDS_HUMAN: {Signal.ANSWERED: S.TODO, Signal.CLAIMED: S.IN_PROGRESS},
         S.BLOCKED: {Signal.ANSWERED: S.TODO, Signal.CLAIMED: S.IN_PROGRESS},
-        S.STUCK: {Signal.CLAIMED: S.IN_PROGRESS},
+        S.STUCK: {Signal.CLAIMED: S.IN_PROGRESS, Signal.REOPENED: S.TODO},
         S.ABANDONED: {Signal.CLAIMED: S.IN_PROGRESS},
         S.DONE: {Signal.REOPENED: S.TODO},
     }

@@ -3,14 +3,14 @@
 from dataclasses import dataclass, field
 
 from loopctl.clock import Clock
-from loopctl.contextports import Compactor, Memory, Recall
+from loopctl.contextports import Brain, Compactor, Memory, Recall
 from loopctl.domain import Axis, DecisionDraft, Goal, Option, Sha, StopReason, Task, Usage
 from loopctl.engine.permission import Permission
 from loopctl.engine.progress import StallLimits
 from loopctl.engine.spending import RunBudget
 from loopctl.moneyports import Purse
 from loopctl.plan import Plan
-from loopctl.ports import Brain, Describe, Emit, Gate, Pause, Repository
+from loopctl.ports import Describe, Emit, Gate, Pause, Repository
 from loopctl.records import SessionRecord
 from loopctl.steps import Resume
 from loopctl.storeports import ReplyStore, SessionStore

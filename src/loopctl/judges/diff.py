@@ -7,7 +7,7 @@ and nothing is applied to files.
 from dataclasses import dataclass, replace
 from typing import Final
 
-from loopctl.domain import Change, Sha
+from loopctl.domain import Sha
 from loopctl.judges.case import Case
 from loopctl.judges.evidence import printable, shown, tail
 from loopctl.judges.paths import GONE, LINK, link_fault, mode_fault, nesting_fault, path_fault
@@ -15,6 +15,7 @@ from loopctl.judges.protect import ReadBlob, Surface
 from loopctl.judges.runs import runs
 from loopctl.judges.sections import LIMIT
 from loopctl.ports import Repository
+from loopctl.trees import Change
 from loopctl.verdict import Blame, Check, CheckResult, Verdict
 
 _MOST_FAULTS: Final = 20

@@ -16,8 +16,8 @@ Bytes that are no UTF-8 are allowed: old projects have such names and git carrie
 import re
 from typing import Final
 
-from loopctl.domain import Change
 from loopctl.judges.evidence import shown
+from loopctl.trees import Change
 
 GONE: Final = "000000"
 LINK: Final = "120000"

@@ -17,11 +17,11 @@ from dataclasses import dataclass, field
 from pathlib import PurePosixPath
 from typing import Final
 
-from loopctl.domain import Change
 from loopctl.judges.globs import Match, match, matches_any
 from loopctl.judges.paths import FILE_MODES, GONE
 from loopctl.judges.runs import Runs
 from loopctl.judges.sections import READERS, differing, guarded, settings_table
+from loopctl.trees import Change
 
 ReadBlob = Callable[[str], bytes | None]
 """A file of one tree by its path; ``None`` where there is none."""

@@ -7,11 +7,11 @@ that moving, wrapping or indenting what is there already counts for nothing.
 from collections.abc import Iterator
 from typing import Final
 
-from loopctl.domain import Change
 from loopctl.judges.evidence import shown
 from loopctl.judges.paths import GONE
 from loopctl.ports import Repository
 from loopctl.redaction import Found, Redactor
+from loopctl.trees import Change
 from loopctl.verdict import Hit
 
 _SUBMODULE: Final = "160000"

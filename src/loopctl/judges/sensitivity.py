@@ -12,7 +12,7 @@ from itertools import islice, zip_longest
 from pathlib import Path
 from typing import Final
 
-from loopctl.domain import Change, ChangeType, Sha
+from loopctl.domain import Sha
 from loopctl.judges.case import Checkouts
 from loopctl.judges.mutation import Mutant, mutants
 from loopctl.judges.outcome import End
@@ -22,6 +22,7 @@ from loopctl.judges.runs import runs
 from loopctl.judges.verify import Run, run_verify
 from loopctl.ports import Repository
 from loopctl.settings import GateSettings
+from loopctl.trees import Change, ChangeType
 
 MOST_FAULTS: Final = 5
 """Faults planted for a task whose verify stays green; each costs a run of it."""

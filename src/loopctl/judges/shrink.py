@@ -5,7 +5,6 @@ from collections.abc import Iterable
 from pathlib import PurePosixPath
 from typing import Final
 
-from loopctl.domain import Change
 from loopctl.judges import tamper
 from loopctl.judges.case import Case
 from loopctl.judges.globs import matches_any
@@ -13,6 +12,7 @@ from loopctl.judges.paths import GONE
 from loopctl.judges.runs import TEST_FILE
 from loopctl.judges.sections import LIMIT
 from loopctl.ports import Repository
+from loopctl.trees import Change
 from loopctl.verdict import CheckResult, Hit
 
 _EXPECTING: Final = frozenset({"raises", "warns", "fail"})

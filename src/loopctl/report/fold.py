@@ -20,7 +20,6 @@ from loopctl.domain import (
 )
 from loopctl.events import (
     AnyEvent,
-    AssumptionRecorded,
     CallFinished,
     CallReplayed,
     CandidateEnded,
@@ -35,7 +34,6 @@ from loopctl.events import (
     Noticed,
     PlanCreated,
     PlanRevised,
-    ProposalJudged,
     RunEnded,
     RunResumed,
     RunStarted,
@@ -45,7 +43,6 @@ from loopctl.events import (
     StepStarted,
     TaskClaimed,
     TaskLanded,
-    TaskProposed,
     TaskStopped,
     TodoClosed,
     TodoReopened,
@@ -58,6 +55,7 @@ from loopctl.report.summary import (
     RunSummary,
     TaskSummary,
 )
+from loopctl.suggestions import AssumptionRecorded, ProposalJudged, TaskProposed
 from loopctl.verdict import CheckResult, Verdict
 
 _ASKING: Final = frozenset({TaskStatus.NEEDS_HUMAN, TaskStatus.BLOCKED})

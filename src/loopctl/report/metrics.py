@@ -13,7 +13,6 @@ from typing import Final, assert_never
 from loopctl.domain import APPROVED, REJECTED, TIMED_OUT, Axis, DecisionKind
 from loopctl.events import (
     AnyEvent,
-    AssumptionRecorded,
     CallFinished,
     CallReplayed,
     CandidateEnded,
@@ -28,7 +27,6 @@ from loopctl.events import (
     Noticed,
     PlanCreated,
     PlanRevised,
-    ProposalJudged,
     RunEnded,
     RunResumed,
     RunStarted,
@@ -38,12 +36,12 @@ from loopctl.events import (
     StepStarted,
     TaskClaimed,
     TaskLanded,
-    TaskProposed,
     TaskStopped,
     TodoClosed,
     TodoReopened,
 )
 from loopctl.report.exposition import Histogram, family, histogram
+from loopctl.suggestions import AssumptionRecorded, ProposalJudged, TaskProposed
 
 STALLS: Final = (
     "no_progress",

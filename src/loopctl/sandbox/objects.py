@@ -4,10 +4,11 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-from loopctl.domain import Change, ChangeType, Sha, TreeFile
+from loopctl.domain import Sha
 from loopctl.records import Carried
 from loopctl.sandbox.git import Git
 from loopctl.sandbox.library import Library, can_write
+from loopctl.trees import Change, ChangeType, TreeFile
 
 KEPT = "refs/loop/"
 

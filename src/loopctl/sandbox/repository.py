@@ -5,7 +5,7 @@ import threading
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
-from loopctl.domain import Change, Sha, TreeFile
+from loopctl.domain import Sha
 from loopctl.errors import RepositoryError, SandboxError
 from loopctl.ports import Confinement
 from loopctl.records import Carried, Landed, Rescued
@@ -23,6 +23,7 @@ from loopctl.sandbox.objects import KEPT, Objects
 from loopctl.sandbox.owned import USER_HEAD, Layout, config_text, global_config
 from loopctl.sandbox.wip import CheckoutFiles, Uncommitted
 from loopctl.sandbox.worktree import Surroundings, Worktree
+from loopctl.trees import Change, TreeFile
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,119}")
 

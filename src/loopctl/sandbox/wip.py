@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from loopctl.domain import ChangeType, Sha
+from loopctl.domain import Sha
 from loopctl.errors import GitError, LandingRefusedError, RepositoryError, SandboxError
 from loopctl.sandbox.checkout import Checkout
 from loopctl.sandbox.git import Git, git_words
@@ -20,6 +20,7 @@ from loopctl.sandbox.landing import file_settings
 from loopctl.sandbox.leftout import gitlinks
 from loopctl.sandbox.objects import Objects, copy_objects
 from loopctl.sandbox.survey import refuse_filters
+from loopctl.trees import ChangeType
 
 _GITLINK = "160000"
 _NOTHING = "000000"

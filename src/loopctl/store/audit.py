@@ -25,7 +25,6 @@ from loopctl import failpoints
 from loopctl.disk import machine_errors
 from loopctl.events import (
     AnyEvent,
-    AssumptionRecorded,
     CallFinished,
     CallReplayed,
     CandidateEnded,
@@ -40,7 +39,6 @@ from loopctl.events import (
     Noticed,
     PlanCreated,
     PlanRevised,
-    ProposalJudged,
     RunEnded,
     RunResumed,
     RunStarted,
@@ -50,13 +48,13 @@ from loopctl.events import (
     StepStarted,
     TaskClaimed,
     TaskLanded,
-    TaskProposed,
     TaskStopped,
     TodoClosed,
     TodoReopened,
     parse,
 )
 from loopctl.store.eventlog import make_private, read_lines, to_line
+from loopctl.suggestions import AssumptionRecorded, ProposalJudged, TaskProposed
 
 FILE_NAME: Final = "audit.jsonl"
 GENESIS: Final = "0" * 64

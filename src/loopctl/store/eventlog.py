@@ -128,6 +128,11 @@ def read_events(folder: Path) -> Iterator[AnyEvent]:
         return
 
 
+def has_events(folder: Path) -> bool:
+    """Return whether the run in ``folder`` was begun."""
+    return (folder / FILE_NAME).exists()
+
+
 def check_events(folder: Path) -> None:
     """Look at all events of a run.
 

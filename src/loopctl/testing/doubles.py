@@ -9,13 +9,14 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from loopctl.domain import Change, ChangeType, ExecResult, Sha, TaskId, TreeFile
+from loopctl.domain import ExecResult, Sha, TaskId
 from loopctl.errors import LandingRefusedError, SandboxError
 from loopctl.events import AnyEvent
 from loopctl.plan import Checkpoint, Interrupt
 from loopctl.ports import Exchange, Sandbox
 from loopctl.records import Candidate, Capsule, Carried, Landed, Rescued, SessionRecord
 from loopctl.steps import StepEvent, StepRequest, WorkerProgress
+from loopctl.trees import Change, ChangeType, TreeFile
 from loopctl.verdict import Check, CheckResult, GateResult, Verdict
 
 

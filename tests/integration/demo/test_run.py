@@ -8,6 +8,7 @@ import pytest
 from loopctl import bootstrap
 from loopctl.domain import RunOptions, Scope, TaskId, TaskStatus
 from loopctl.events import AnyEvent, CandidateEnded, ForkResolved, GateFinished, TaskStopped
+from loopctl.given import Answer
 
 Git = Callable[[Sequence[str]], str]
 
@@ -77,7 +78,7 @@ def test_answer_then_mending_the_stuck_task_meets_the_goal_and_lands(
     project = bootstrap.open_project(folder)
     head = git(["rev-parse", "HEAD"])
     [decision] = project.decisions()
-    ended = project.answer([bootstrap.Answer(decision.id, "month first")], listeners=())
+    ended = project.answer([Answer(decision.id, "month first")], listeners=())
     assert ended.exit_code == 4
     assert statuses(project)[TaskStatus.STUCK] == ["T7"]
     assert len(statuses(project)[TaskStatus.DONE]) == 9

@@ -8,12 +8,13 @@ from typing import Any
 import pytest
 
 from loopctl import assembly
-from loopctl.bootstrap import Answer, Project, open_project
+from loopctl.bootstrap import Project, open_project
 from loopctl.calls import Action, Outcome, Ruling, ToolCall, ToolResult
 from loopctl.clock import SystemClock
 from loopctl.domain import DecisionKind, RunOptions, RunStatus
 from loopctl.engine.questions import AGAIN, HAPPENED
 from loopctl.errors import AnswerError
+from loopctl.given import Answer
 from loopctl.records import SessionRecord
 from loopctl.sandbox.proxy import ToolProxy
 from loopctl.steps import (

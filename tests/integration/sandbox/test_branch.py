@@ -4,10 +4,11 @@ from typing import Any
 
 import pytest
 
-from loopctl.domain import ChangeType, Sha, TaskId
+from loopctl.domain import Sha, TaskId
 from loopctl.errors import LandingRefusedError, RepositoryError
 from loopctl.records import Carried, Landed
 from loopctl.sandbox.repository import OwnedRepository
+from loopctl.trees import ChangeType
 
 BRANCH = "loop/integration"
 

@@ -29,6 +29,7 @@ from loopctl.cli.app import build
 from loopctl.domain import Decision, RunOptions, Scope, TaskId
 from loopctl.errors import LoopctlError
 from loopctl.events import AnyEvent, RunEnded
+from loopctl.given import Answer
 
 INTEGRATION = "loop/integration"
 PATIENCE_S = 60.0
@@ -186,7 +187,7 @@ class Project:
         """Answer in this process, which drives on."""
         before = self.picture()
         outcome = Outcome(0)
-        given = bootstrap.Answer(decision, text)
+        given = Answer(decision, text)
         outcome.ended = bootstrap.open_project(self.root).answer([given], [outcome.events.append])
         outcome.code = outcome.ended.exit_code
         self.check(before)

@@ -412,3 +412,88 @@ def test_no_more_tasks_come_in_than_the_setting_allows(whole: Make) -> None:
     ended = one.run("Write words", LOOP_SET_LOOP__REFILLS="0")
     assert ended.code != 0
     assert len(tomllib.loads(manifest(one))["task"]) == 1
+
+
+def test_what_was_assumed_outlives_a_kill_right_after_the_manifest_was_written(
+    whole: Make,
+) -> None:
+    one = begun(whole, Mind(UNCLEAR, RESTING))
+    killed = one.run("Write words", LOOP_FAILPOINT="manifest.after_create:1")
+    assert killed.code == -signal.SIGKILL
+    ended = one.run()
+    assert ended.code == 0, ended.err
+    kinds = [(one["kind"], one["id"], one["best_guess"]) for one in ended.document["decisions"]]
+    assert kinds == [("kickoff", "@goal.1", "word"), ("kickoff", "@goal.2", "the root")]
+    assert ended.task("A")["assumptions"] != []
+    assert not (one.root / ".local" / "kickoff.json").exists()
+    again = one.loop(
+        "answer", "@goal:1", "verb", "--json", env={"LOOP_SET_SANDBOX__CONFINE": "off"}
+    )
+    assert again.code == 0, again.err
+    assert (one.on_branch("A.txt"), one.on_branch("B.txt")) == ("verb\n", "verb\n")
+
+
+def test_the_next_action_is_in_the_capsule_before_a_model_makes_tasks(whole: Make) -> None:
+    one = begun(whole, Mind())
+    goal = "Write words: \u00fc \U0001f600 \\ ''' \u2028"
+    killed = one.run(goal, LOOP_FAILPOINT="next.kickoff:1")
+    assert killed.code == -signal.SIGKILL
+    assert one.model.chats == ()
+    [folder] = (one.root / ".local" / "runs").iterdir()
+    capsule = capsule_of(folder)
+    assert capsule["goal"] == goal
+    assert capsule["current_step"].startswith("kickoff: make done-criteria and tasks")
+    assert one.loop("audit", "verify").code == 0
+    ended = one.run(goal)
+    assert (ended.code, ended.document["goal"]) == (0, goal)
+
+
+def capsule_of(folder: Any) -> dict[str, Any]:
+    block = (folder / "context.md").read_text().split("```toml\n")[1].split("\n```\n")[0]
+    return tomllib.loads(block)
+
+
+@pytest.mark.parametrize("judged", ["Well, it depends.", {"ambiguous": "perhaps"}, "{"])
+def test_a_judge_of_the_goal_that_talks_nonsense_leaves_nothing_behind(
+    whole: Make, judged: Any
+) -> None:
+    one = begun(whole, Mind(judged))
+    ended = one.run("Write words")
+    assert ended.code == 2
+    assert "no usable answer" in ended.err
+    assert not (one.root / "tasks" / "ACTIVE.toml").exists()
+    assert not (one.root / ".local" / "kickoff.json").exists()
+
+
+def test_the_goal_is_the_same_bytes_everywhere(whole: Make) -> None:
+    goal = (
+        "Gr\u00fc\u00dfe \u8a9e \U0001f600 e\u0301 \u202e \\n \"''' ``` "
+        + "w\u00f6rter " * 1500
+        + "end"
+    )
+    mind = Mind()
+    one = begun(whole, mind)
+    ended = one.run(goal)
+    assert ended.code == 0, ended.err
+    folder = one.root / ".local" / "runs" / ended.document["run_id"]
+    assert tomllib.loads(manifest(one))["goal"]["text"] == goal
+    assert json.loads((folder / "run.json").read_text())["goal"] == goal
+    assert capsule_of(folder)["goal"] == goal
+    events = [json.loads(line) for line in (folder / "events.jsonl").read_text().splitlines()]
+    assert [event["goal"] for event in events if event["type"] == "run_started"] == [goal]
+    exported = [json.loads(line) for line in one.loop("capsule", "--export").out.splitlines()]
+    assert exported[0]["text"] == goal
+    for chat in one.model.chats:
+        assert any(goal in str(message["content"]) for message in chat.messages)
+
+
+def test_a_proposed_task_whose_verify_command_passes_already_is_rejected(whole: Make) -> None:
+    mind = Mind(CLEAR, backlog(todo("A"), done_when=[{"check": "test -e C.txt"}]))
+    proposal = {"title": "C", "prompt": "Write the word into C.txt", "serves": "1"}
+    mind.proposals = [{**proposal, "verify_cmd": "true"}]
+    one = begun(whole, mind)
+    ended = one.run("Write words")
+    assert ended.code != 0
+    assert len(tomllib.loads(manifest(one))["task"]) == 1
+    folder = one.root / ".local" / "runs" / ended.document["run_id"]
+    assert "passes before any work" in (folder / "report.md").read_text()

@@ -4,12 +4,12 @@ from dataclasses import replace
 
 import pytest
 
-from loopctl.bootstrap import Answer
 from loopctl.cli.answerfile import read_answers, template
 from loopctl.cli.answers import Given, checked, find, guesses, read_caps
 from loopctl.cli.asking import ask_all
 from loopctl.domain import Decision, DecisionKind
 from loopctl.errors import AnswerError, FaultsError, UsageError
+from loopctl.given import Answer
 
 
 def decision(

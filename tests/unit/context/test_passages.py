@@ -6,7 +6,7 @@ from loopctl.context.indexable import is_indexable, text_of
 from loopctl.context.passages import PASSAGE_BYTES, PASSAGES, TERMS, passages, terms
 from loopctl.context.recall import merged
 from loopctl.contextports import Memory, Passage
-from loopctl.domain import TreeFile
+from loopctl.trees import TreeFile
 
 lines = st.lists(st.text(st.characters(exclude_categories=["C", "Z"]), max_size=300), max_size=60)
 

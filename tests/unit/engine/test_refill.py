@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from loopctl.domain import Addition, Criterion, Goal, Manifest, Task, TaskId
 from loopctl.engine.refill import REFILL, Refill
 from loopctl.errors import Fault, ManifestError
-from loopctl.events import ProposalJudged, TaskProposed
+from loopctl.suggestions import ProposalJudged, TaskProposed
 
 GOAL = Goal("g", (Criterion(check="make ok"), Criterion(criterion="it is nice")))
 

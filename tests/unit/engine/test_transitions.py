@@ -21,8 +21,11 @@ def test_done_is_left_by_being_reopened_alone() -> None:
     assert dict(TRANSITIONS[TaskStatus.DONE]) == {Signal.REOPENED: TaskStatus.TODO}
 
 
-def test_stuck_runs_again_only_when_a_person_claims_it() -> None:
-    assert dict(TRANSITIONS[TaskStatus.STUCK]) == {Signal.CLAIMED: TaskStatus.IN_PROGRESS}
+def test_stuck_runs_again_only_when_a_person_claims_it_or_takes_its_ground_away() -> None:
+    assert dict(TRANSITIONS[TaskStatus.STUCK]) == {
+        Signal.CLAIMED: TaskStatus.IN_PROGRESS,
+        Signal.REOPENED: TaskStatus.TODO,
+    }
 
 
 def test_every_status_has_a_row_and_every_signal_is_used() -> None:

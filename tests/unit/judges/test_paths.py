@@ -2,8 +2,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loopctl.domain import Change, ChangeType
 from loopctl.judges.paths import link_fault, mode_fault, nesting_fault, path_fault
+from loopctl.trees import Change, ChangeType
 
 
 @pytest.mark.parametrize(

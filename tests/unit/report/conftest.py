@@ -5,7 +5,6 @@ import pytest
 from loopctl.domain import Axis, DecisionKind, RunStatus, Scope, TaskId, TaskStatus, Usage, Wait
 from loopctl.events import (
     AnyEvent,
-    AssumptionRecorded,
     CandidateEnded,
     DecisionRaised,
     ForkResolved,
@@ -21,6 +20,7 @@ from loopctl.events import (
     TaskStopped,
 )
 from loopctl.plan import StepProgress
+from loopctl.suggestions import AssumptionRecorded
 from loopctl.verdict import Blame, Check, CheckResult, Verdict
 
 Number = Callable[[Sequence[AnyEvent]], tuple[AnyEvent, ...]]

@@ -8,7 +8,6 @@ import pytest
 from loopctl.domain import Axis, Decision, DecisionKind, RunStatus, Scope, TaskStatus
 from loopctl.events import (
     AnyEvent,
-    AssumptionRecorded,
     CandidateEnded,
     DecisionRaised,
     GateFinished,
@@ -29,6 +28,7 @@ from loopctl.report.markdown import to_markdown
 from loopctl.report.plain import to_plain
 from loopctl.report.summary import RunSummary, TaskSummary
 from loopctl.report.terminal import to_terminal
+from loopctl.suggestions import AssumptionRecorded
 from loopctl.verdict import Check, CheckResult, Verdict
 
 Number = Callable[[Sequence[AnyEvent]], tuple[AnyEvent, ...]]

@@ -16,7 +16,7 @@ from loopctl.steps import (
     WorkerProgress,
 )
 from loopctl.worker.hosted import HostedStep
-from loopctl.worker.protocol import AskCall, Done, KeepReply, Reserve, Settle
+from loopctl.worker.protocol import AskCall, Done, KeepReply, Kept, Reserve, Settle
 from loopctl.worker.till import PayersTill
 
 USAGE = Usage(10, 5, 0.25)
@@ -149,3 +149,14 @@ def test_progress_comes_from_the_child_or_from_what_was_seen_of_it(step: HostedS
     last = WorkerProgress(made_tool_calls=False, tool_calls_errored=False, response_delta_hash="x")
     assert told(step, last) == []
     assert (step.is_over, step.progress) == (True, last)
+
+
+def test_a_step_goes_on_with_a_reply_as_it_was_kept_and_so_makes_the_same_calls_again(
+    step: HostedStep, behind: Behind, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept: list[str] = []
+    monkeypatch.setattr(
+        behind, "keep", lambda *given: kept.append(given[-1].replace("k3y", "[key]")), raising=False
+    )
+    monkeypatch.setattr(behind, "replies", lambda *_: tuple(kept), raising=False)
+    assert step.serve(KeepReply(1, "say k3y")) == Kept("say [key]")

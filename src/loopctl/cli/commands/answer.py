@@ -9,14 +9,15 @@ import typer
 from loopctl.cli import completion
 from loopctl.cli.driving import drive
 from loopctl.cli.opening import Directory, Json, ManifestPath, commands_for, opened
-from loopctl.cli.output import emit, say
+from loopctl.cli.output import emit, emit_document, say
 from loopctl.cli.words import shown
-from loopctl.errors import UsageError
+from loopctl.errors import LeaseHeldError, UsageError
 
 if TYPE_CHECKING:
     from loopctl.bootstrap import Project
     from loopctl.cli.answers import Given
     from loopctl.domain import Decision
+    from loopctl.recording import Recorded
 
 NEEDS_HUMAN = 3
 
@@ -173,14 +174,39 @@ def _asked(project: "Project", still_open: tuple["Decision", ...]) -> list["Give
     return given
 
 
+def _tell(recorded: "Recorded", *, as_json: bool) -> NoReturn:
+    if as_json:
+        emit_document(
+            {"schema": 1, "run_id": recorded.run_id, "pid": recorded.pid, "recorded": recorded.ids}
+        )
+    else:
+        ids = ", ".join(recorded.ids)
+        emit(
+            f"recorded: {ids}; run {recorded.run_id}, which process {recorded.pid} drives, takes "
+            "that up when a task of it has ended\n"
+        )
+    raise typer.Exit
+
+
 def _record_and_drive(project: "Project", given: list["Given"], *, as_json: bool) -> NoReturn:
     from loopctl.cli.answers import checked
 
     standing = {decision.id for decision in project.decisions()}
     answers = checked(given, project.decisions(open_only=False), standing)
-    drive(
-        project,
-        lambda listeners, person: project.answer(answers, listeners, person),
-        as_json=as_json,
-        attended=sys.stdin.isatty(),
-    )
+    recorded = project.record_beside(answers)
+    if recorded is not None and not recorded.is_late:
+        _tell(recorded, as_json=as_json)
+    try:
+        drive(
+            project,
+            lambda listeners, person: project.answer(
+                answers if recorded is None else (), listeners, person
+            ),
+            as_json=as_json,
+            attended=sys.stdin.isatty(),
+        )
+    except LeaseHeldError:
+        if recorded is None:
+            raise
+        # The process that drove the run is still there, and has seen them with its last look.
+        _tell(recorded, as_json=as_json)

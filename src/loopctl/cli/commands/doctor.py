@@ -11,8 +11,9 @@ from loopctl.cli.output import emit, emit_document
 from loopctl.errors import UsageError
 
 if TYPE_CHECKING:
-    from loopctl.bootstrap import Project, Tool
+    from loopctl.bootstrap import Project
     from loopctl.domain import Task
+    from loopctl.given import Tool
     from loopctl.health import Remark
     from loopctl.judges.mutation import Mutant
     from loopctl.judges.sensitivity import Sensitivity

@@ -1,4 +1,4 @@
-"""``loop defer``, ``loop fork``, ``loop todo-done``: what a worker says inside a sandbox."""
+"""``loop defer``, ``loop fork``, ``loop propose``, ``loop todo-done``: what a worker says inside a sandbox."""
 
 from enum import StrEnum
 from typing import Annotated
@@ -53,6 +53,26 @@ def _option(word: str) -> dict[str, str]:
     if not name.strip():
         raise UsageError(f"--option {shown(word)}: a name is needed, as in regex=use a pattern")
     return {"name": name, "prompt": prompt}
+
+
+def propose(
+    title: Annotated[str, typer.Option(metavar="TEXT", help="What the task is called.")],
+    prompt: Annotated[str, typer.Option(metavar="TEXT", help="What is to be done.")],
+    verify: Annotated[
+        str, typer.Option(metavar="CMD", help="Fails now, and exits 0 once the task is done.")
+    ],
+    serves: Annotated[
+        str,
+        typer.Option(metavar="C", help="The open done-criterion it serves: its words or number."),
+    ],
+    dep: Annotated[
+        list[str] | None,
+        typer.Option(metavar="ID", help="A task that must be done before; repeatable."),
+    ] = None,
+) -> None:
+    """In a sandbox: propose a task; it comes in only where it serves an open done-criterion."""
+    message = {"title": title, "prompt": prompt, "verify_cmd": verify, "serves": serves}
+    put("propose", {**message, "deps": dep or []})
 
 
 def todo_done(

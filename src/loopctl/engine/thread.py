@@ -1,0 +1,33 @@
+"""The thread of a run: the next action, written to the capsule before anything that may lose it."""
+
+from dataclasses import replace
+from typing import Literal
+
+from loopctl import failpoints
+from loopctl.contextports import Brain
+from loopctl.domain import Task
+from loopctl.events import Noticed
+from loopctl.ports import Emit
+
+Before = Literal["step", "gate", "landing", "goal"]
+
+
+def write_next(brain: Brain, before: Before, step: str, task: Task | None = None) -> None:
+    """Write the exact next action: before a model is asked, a past is summed up, a gate runs.
+
+    Args:
+        brain: Of the run.
+        before: What comes next, by which a test may kill the process at this very place.
+        step: In words.
+        task: Whose action it is; ``None`` for the run's own.
+    """
+    name, verify = (f"{task.id}, ", task.verify_cmd or "") if task is not None else ("", "")
+    brain.update(lambda capsule: replace(capsule, current_step=f"{name}{step}", verify_cmd=verify))
+    failpoints.reach(f"next.{before}")
+
+
+def take_up(brain: Brain, emit: Emit) -> None:
+    """Read the capsule again when a run goes on, and tell where it was."""
+    step = brain.boot().current_step
+    if step:
+        emit(Noticed(text=f"the capsule says what was next: {step}", level="info"))
