@@ -30,7 +30,7 @@ BREAKAGES: dict[str, Callable[[Any], None]] = {
     "no manifest": lambda p: (p.root / "tasks" / "ACTIVE.toml").unlink(),
     "broken manifest": lambda p: p.write("tasks/ACTIVE.toml", "schema = "),
     "broken settings": lambda p: p.settings("[loop]\njobs = 'many'\n"),
-    "confinement": lambda p: unconfinable(p),
+    "confinement": unconfinable,
     "no worker": lambda p: p.manifest(p.task("T1", None, worker="graph", prompt="do it")),
     "diverged": lambda p: p.git(
         "branch", "loop/integration", p.git("commit-tree", "-m", "x", "HEAD^{tree}")
