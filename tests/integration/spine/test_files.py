@@ -94,7 +94,9 @@ def test_links_inside_the_tree_land_as_links(project: Any) -> None:
     assert links == {"src/link": "app.txt", "d/up": "../src", "dangling": "nowhere"}
 
 
-@pytest.mark.parametrize("target", ["/usr/lib/os-release", "../../outside", "../.git/config", ".git/hooks"])
+@pytest.mark.parametrize(
+    "target", ["/usr/lib/os-release", "../../outside", "../.git/config", ".git/hooks"]
+)
 def test_a_link_that_leaves_the_tree_is_refused_and_never_followed(
     project: Any, target: str
 ) -> None:
