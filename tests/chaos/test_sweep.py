@@ -84,6 +84,7 @@ def test_there_are_crash_points_around_all_that_lasts(points: list[str]) -> None
         "ledger",
         "library",
         "manifest",
+        "next",
         "process",
         "proxy",
         "report",

@@ -169,8 +169,9 @@ def _named_errors(path: Path | None = None) -> Iterator[None]:
         if getattr(exc, "sqlite_errorname", "").startswith(_MACHINES):
             raise StoreError(f"the database{where} cannot be used: {_plainly(exc)}") from exc
         raise StoreError(
-            f"the database{where} cannot be used: {exc}; if it is damaged, move it and its -wal "
-            "and -shm files away: results on the branch and kept trees are in git"
+            f"the database{where} cannot be used: {exc}; if it is damaged, move it, its -wal "
+            "and -shm files and the folder runs beside it away: results on the branch and kept "
+            "trees are in git"
         ) from exc
     except OSError as exc:
         raise StoreError(f"the database{where} cannot be opened: {describe(exc)}") from exc

@@ -215,6 +215,8 @@ def test_a_damaged_database_is_one_message_that_says_what_is_safe(project: Any) 
         assert (done.code, done.out) == (2, "")
         assert "move it" in done.err
     database.unlink()
+    assert "move that folder away" in project.loop().err
+    (project.root / ".local" / "runs").rename(project.root / ".local" / "old-runs")
     assert project.run().code == 0
     assert project.landed() == ["T1", "T2"]
     assert "made" in project.kept_file("made")

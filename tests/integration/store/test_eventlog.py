@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+from loopctl.errors import StoreError
 from loopctl.events import AnyEvent, Noticed
 from loopctl.store.eventlog import JsonLinesEventLog, read_events
 from loopctl.testing import StillClock
@@ -76,7 +77,9 @@ def test_folder_and_file_are_private(tmp_path: Path) -> None:
     assert (tmp_path / "runs" / "r1" / "events.jsonl").stat().st_mode & 0o077 == 0
 
 
-def test_line_that_is_no_event_is_a_value_error(tmp_path: Path) -> None:
-    (tmp_path / "events.jsonl").write_text('{"type": "from_the_future"}\n')
-    with pytest.raises(ValueError, match="from_the_future"):
+def test_a_line_that_is_no_event_is_named_with_its_file(tmp_path: Path) -> None:
+    log(tmp_path).append(Noticed(text="one"))
+    with (tmp_path / "events.jsonl").open("a") as file:
+        file.write('{"type": "from_the_future"}\n')
+    with pytest.raises(StoreError, match=r"events\.jsonl:2 is no event"):
         list(read_events(tmp_path))
