@@ -17,6 +17,7 @@ from loopctl import settings as setting
 from loopctl.domain import (
     Decision,
     Limits,
+    Manifest,
     PolicyClass,
     Prospect,
     RunOptions,
@@ -32,11 +33,11 @@ from loopctl.place import Place
 from loopctl.records import RunRecord
 from loopctl.settings import Settings
 from loopctl.store import lease
+from loopctl.store.unwritten import UnwrittenFile
 
 if TYPE_CHECKING:
     from loopctl.aim import Aim
     from loopctl.cleaning import Cleaned
-    from loopctl.domain import Task
     from loopctl.drawing import Source
     from loopctl.engine import answers as engine
     from loopctl.events import AnyEvent, RunEnded
@@ -152,6 +153,14 @@ class Project:
             standing |= set(open_decisions(mine, places[run_id].file.load()))
         return tuple(one for one in decisions if one in standing)
 
+    def load_manifest(self) -> Manifest:
+        """Return the manifest as the next run will have it.
+
+        Raises:
+            ManifestError: It is not well formed; says where.
+        """
+        return UnwrittenFile(self.local).over(self.manifest.load())
+
     def prospects(self, options: RunOptions) -> tuple[tuple[Prospect, ...], tuple[Wait, ...]]:
         """Return what would run, in order, and why each other task in scope would not."""
         from loopctl.ability import classifier, obstacle
@@ -167,7 +176,7 @@ class Project:
             return policy_class(task, settings.policy.approve, found)
 
         return prospects(
-            self.manifest.load(),
+            self.load_manifest(),
             options.scope,
             default_worker=settings.loop.worker,
             policy=policy,

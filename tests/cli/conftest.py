@@ -158,6 +158,9 @@ class ScriptedProject:
     def decisions(self, *, open_only: bool = True) -> tuple[Decision, ...]:
         return tuple(one for one in self.asked if not open_only or one.answer is None)
 
+    def load_manifest(self) -> Manifest:
+        return self.manifest.load()
+
     def prospects(self, options: RunOptions) -> tuple[tuple[Prospect, ...], tuple[Wait, ...]]:
         self.calls.append(("prospects", options))
         first, second = self.manifest.tasks[:2]

@@ -30,6 +30,8 @@ class Project:
     checkout = Path("/nowhere")
     manifest = Manifest()
     settings = settings.Settings()
+    def load_manifest(self):
+        return self.manifest.load()
     def decisions(self, *, open_only=True):
         ask = domain.DecisionKind.SCOPE
         return (domain.Decision("T1.1", "T1", "r", ask, "How far?", "all the way"),)

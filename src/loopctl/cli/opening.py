@@ -58,7 +58,7 @@ def opened(
 
 def manifest_if_any(project: "Project") -> "Manifest | None":
     """Return the manifest; ``None`` where the file does not exist."""
-    return project.manifest.load() if project.manifest.path.exists() else None
+    return project.load_manifest() if project.manifest.path.exists() else None
 
 
 def commands_for(project: "Project") -> "Commands":

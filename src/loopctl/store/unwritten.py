@@ -9,10 +9,11 @@ import contextlib
 import json
 import os
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
-from loopctl.domain import TaskId, TaskStatus
+from loopctl.domain import Manifest, TaskId, TaskStatus
 from loopctl.errors import LoopctlError
 from loopctl.ports import ManifestFile
 
@@ -61,6 +62,19 @@ class UnwrittenFile:
             self._path.unlink(missing_ok=True)
         if left:
             self.keep(left)
+
+    def over(self, manifest: Manifest) -> Manifest:
+        """Return the manifest as the next run will have it; nothing is written."""
+        kept = self._read()
+        if not kept:
+            return manifest
+        tasks = tuple(
+            replace(task, status=kept[task.id][1])
+            if task.id in kept and _is_to_be_written(task.status, *kept[task.id])
+            else task
+            for task in manifest.tasks
+        )
+        return replace(manifest, tasks=tasks)
 
     def _read(self) -> dict[TaskId, tuple[TaskStatus, TaskStatus]]:
         """Return what is kept; a file that somebody has changed counts for nothing."""

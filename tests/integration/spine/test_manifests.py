@@ -1,5 +1,6 @@
 """Manifests that are missing, broken, or edited while a run works through them."""
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from subprocess import run
@@ -181,6 +182,10 @@ def test_a_manifest_mended_after_a_run_gets_its_statuses_and_nothing_is_done_aga
         project.run("T1", "T2", untouched=False, listeners=[once("step_started", edit)]).code == 0
     )
     project.write("tasks/ACTIVE.toml", seen[0] if read == "as it was last" else first)
+    planned = json.loads(project.loop("--dry-run", "--json").out)
+    assert [task["id"] for task in planned["tasks"]] == ["T3"]
+    told = json.loads(project.loop("status", "--json").out)
+    assert told["tasks"]["done"] == 2
     outcome = project.run()
     assert outcome.code == 0
     assert {event.task for event in outcome.of("task_claimed")} == {"T3"}
