@@ -261,6 +261,7 @@ def test_a_project_in_a_folder_with_a_line_break_is_refused(
     assert not (project.root / ".local").exists()
 
 
+@pytest.mark.slow
 def test_a_very_big_tree_entry_count_is_no_trouble(project: Any) -> None:
     command = "mkdir many; i=0; while [ $i -lt 2000 ]; do echo $i > many/$i; i=$((i+1)); done"
     project.manifest(project.task("T1", command))
