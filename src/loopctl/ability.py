@@ -1,19 +1,15 @@
-"""Which workers can be relied on here: reads settings and environment, and starts nothing."""
+"""Which workers can be relied on here; finds out what confines a command where a model works."""
 
 from collections.abc import Callable, Mapping
 
 from loopctl.domain import Goal, PolicyFinding, Task
 from loopctl.engine.workable import why_unworkable
 from loopctl.place import Place
+from loopctl.sandbox.confine.choice import tried
 from loopctl.sandbox.floor.classes import Commands, class_of
 from loopctl.settings import Settings
 from loopctl.worker.model.routes import routes_of
 from loopctl.worker.names import COMMAND, GRAPH
-
-UNCONFINED = (
-    "nothing keeps what a model does inside its worktree, since this version confines no command; "
-    "run it with --no-sandbox to let it do what you can do, or with --attended"
-)
 
 
 def hindrances(
@@ -27,8 +23,20 @@ def hindrances(
         is_attended: Somebody is there who can see what is done.
     """
     asks = routes_of(settings.models, env).reason
-    is_open = settings.sandbox.confine != "off" and not is_attended
-    return {COMMAND: "", GRAPH: asks or (UNCONFINED if is_open else "")}
+    if not asks and settings.sandbox.confine != "off" and not is_attended:
+        asks = _unconfined(env)
+    return {COMMAND: "", GRAPH: asks}
+
+
+def _unconfined(env: Mapping[str, str]) -> str:
+    """Return why nothing keeps what a model does inside its worktree; empty where something does."""
+    trial = tried(env)
+    if trial.program:
+        return ""
+    return (
+        f"nothing keeps what a model does inside its worktree: {trial.why}; {trial.mend}, or run "
+        "it with --no-sandbox to let it do what you can do, or with --attended"
+    )
 
 
 def obstacle(task: Task, place: Place, settings: Settings, *, is_attended: bool) -> str | None:

@@ -24,7 +24,7 @@ from loopctl.engine.refill import Refill
 from loopctl.engine.run import Run
 from loopctl.engine.taskrun import RunContext
 from loopctl.engine.work import Tools
-from loopctl.errors import MachineError, RepositoryError
+from loopctl.errors import RepositoryError
 from loopctl.events import AnyEvent, Noticed
 from loopctl.judges.criterion import CriterionJudge
 from loopctl.judges.evidence import observation
@@ -32,9 +32,10 @@ from loopctl.judges.gate import CodeGate, code_gate
 from loopctl.judges.trial import Trial
 from loopctl.manifest.frontier import Frontier
 from loopctl.place import Own, Place
-from loopctl.ports import Worker
+from loopctl.ports import Confinement, Worker
 from loopctl.records import RunRecord
-from loopctl.sandbox.confine import Unconfined
+from loopctl.sandbox.confine.choice import choose
+from loopctl.sandbox.owned import Layout
 from loopctl.sandbox.repository import OwnedRepository
 from loopctl.settings import Settings
 from loopctl.sources import fixing
@@ -68,11 +69,6 @@ def open_repository(
             f"{place.local} is no folder, and everything that loop keeps lies in there; move that "
             "file away and run the command again"
         )
-    if settings.sandbox.confine == "require":
-        raise MachineError(
-            'sandbox.confine = "require", and this version has no confinement; commands would '
-            'run as you. Set it to "auto" to run them so, with a warning in the report'
-        )
     return OwnedRepository(
         place.checkout,
         place.local,
@@ -80,15 +76,17 @@ def open_repository(
         share=settings.sandbox.share,
         env=place.env,
         cancel=cancel,
-        confinement=Unconfined(),
+        confinement=choose(settings.sandbox, place.checkout, Layout(place.local), place.env),
         redact=place.redactor(),
     )
 
 
-def confinement_notice(settings: Settings) -> Noticed:
-    """Return what the report says about confinement."""
+def confinement_notice(confinement: Confinement, settings: Settings) -> Noticed:
+    """Return what the report says about confinement; a warning where nothing holds."""
+    what = confinement.describe()
+    if confinement.is_holding:
+        return Noticed(text=f"commands and gates run confined ({what})", level="info")
     asked = ", as asked for (--no-sandbox)" if settings.sandbox.confine == "off" else ""
-    what = Unconfined().describe()
     return Noticed(text=f"commands and gates run with {what}{asked}: they can do what you can")
 
 

@@ -17,7 +17,7 @@ from loopctl.engine.work import Tools
 from loopctl.place import Place
 from loopctl.ports import Emit, Worker
 from loopctl.records import RunRecord
-from loopctl.sandbox.confine import Unconfined
+from loopctl.sandbox.confine.none import Unconfined
 from loopctl.sandbox.desk import ToolDesks
 from loopctl.sandbox.hooks.asking import Hooks
 from loopctl.sandbox.mcp.servers import Servers

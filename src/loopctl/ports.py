@@ -67,6 +67,11 @@ class Sandbox(Protocol):
         ...
 
     @property
+    def inside(self) -> Path:
+        """Where the worktree's root is for its commands; outputs name their files by it."""
+        ...
+
+    @property
     def scratch(self) -> Path:
         """The private folder that commands know as ``TMPDIR``; goes with the sandbox."""
         ...
@@ -134,6 +139,11 @@ class Sandbox(Protocol):
 class Confinement(Protocol):
     """What keeps the processes of a sandbox inside it."""
 
+    @property
+    def is_holding(self) -> bool:
+        """Commands are kept inside by something."""
+        ...
+
     def wrap(self, argv: Sequence[str], *, workdir: Path, writable: Sequence[Path]) -> list[str]:
         """Return the command line that runs ``argv`` confined.
 
@@ -141,6 +151,21 @@ class Confinement(Protocol):
             argv: The command.
             workdir: The worktree, where the command runs; it may write there.
             writable: Other folders where it may write: home, temporary files, the exchange.
+
+        Raises:
+            SandboxError: The worktree is in a state in which it cannot be confined.
+        """
+        ...
+
+    def inside(self, workdir: Path) -> Path:
+        """Return where a worktree stands for the commands that run in it."""
+        ...
+
+    def lacks(self, output: bytes) -> str:
+        """Return which program of the machine a command missed inside, and how it gets there.
+
+        Args:
+            output: Of a command that did not find a program. Empty where it is nowhere.
         """
         ...
 

@@ -104,7 +104,7 @@ class SandboxSettings(Section):
     """``[sandbox]``: where a task is worked on."""
 
     confine: Literal["auto", "require", "off"] = Field(
-        default="auto", description="auto, require or off."
+        default="auto", description="auto: bubblewrap where it holds; require; or off."
     )
     network: bool = Field(default=False, description="Commands may use the network.")
     setup_cmd: Text = Field(
@@ -114,8 +114,10 @@ class SandboxSettings(Section):
         default=(".venv", "node_modules"),
         description="Folders of the checkout that worktrees see read-only.",
     )
-    read: Texts = Field(default=(), description="More that may be read inside.")
-    write: Texts = Field(default=(), description="More that may be written inside.")
+    read: Texts = Field(
+        default=(), description="More paths that may be read inside; `~` is your home."
+    )
+    write: Texts = Field(default=(), description="More paths that may be written inside.")
     beam_width: Positive = Field(default=2, description="Candidates worked on at once.")
 
 

@@ -49,7 +49,7 @@ def new(repository: OwnedRepository, place: Place, *, wip: bool) -> Start:
         notices.append(Noticed(text=f"{files} taken along, below the run", level="info"))
     elif count:
         notices.append(_left_out(files))
-    return commit, (*notices, confinement_notice(place.settings))
+    return commit, (*notices, confinement_notice(repository.confinement, place.settings))
 
 
 def again(repository: OwnedRepository, place: Place, *, snapshot: Sha | None) -> Start:
@@ -69,7 +69,12 @@ def again(repository: OwnedRepository, place: Place, *, snapshot: Sha | None) ->
         commit, notice = snapshot, ""
     count, files = _uncommitted(repository, place)
     left_out = [_left_out(files)] if count and snapshot is None else []
-    notices = (*rescued, *_info(notice), *left_out, confinement_notice(place.settings))
+    notices = (
+        *rescued,
+        *_info(notice),
+        *left_out,
+        confinement_notice(repository.confinement, place.settings),
+    )
     return commit, notices
 
 

@@ -41,6 +41,10 @@ class Box:
     env: dict[str, str]
     name: str = "box"
 
+    @property
+    def inside(self) -> Path:
+        return self.workdir
+
     def run(
         self,
         command: str | Sequence[str],

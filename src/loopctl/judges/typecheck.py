@@ -90,7 +90,7 @@ class TypecheckJudge:
         if end is End.GREEN:
             return end, why, found
         if end is not End.STOPPED:
-            output, root = ended.stdout + ended.stderr, str(sandbox.workdir)
+            output, root = ended.stdout + ended.stderr, str(sandbox.inside)
             errors = findings(output, root) or (
                 f"{_UNREADABLE}{_digest(normalised(output, root))}",
             )

@@ -13,7 +13,7 @@ from loopctl.redaction import Redactor
 from loopctl.sandbox import proctree
 from loopctl.sandbox.branch import IntegrationBranch
 from loopctl.sandbox.checkout import Checkout, inspect
-from loopctl.sandbox.confine import Unconfined
+from loopctl.sandbox.confine.none import Unconfined
 from loopctl.sandbox.git import Git
 from loopctl.sandbox.landing import FastForward, fast_forward
 from loopctl.sandbox.leftovers import Leftover, leftovers, names
@@ -92,6 +92,11 @@ class OwnedRepository:
     def checkout(self) -> Checkout:
         """The user's checkout as it was when this was made."""
         return self._checkout
+
+    @property
+    def confinement(self) -> Confinement:
+        """What keeps commands inside."""
+        return self._around.confinement
 
     def before_close(self, listener: Callable[[str], None]) -> None:
         """Have ``listener`` told the name of each sandbox that is about to be closed."""

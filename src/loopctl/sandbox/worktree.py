@@ -6,6 +6,7 @@ changes nothing of what the harness sees.
 """
 
 import contextlib
+import os
 import tempfile
 import threading
 from collections.abc import Callable, Mapping, Sequence
@@ -43,7 +44,7 @@ class Surroundings:
     Attributes:
         git: On the harness's own repository, without files.
         objects: The same repository.
-        share: Folders of the checkout that are linked into worktrees.
+        share: Folders of the checkout that worktrees see.
         env: The caller's environment.
         cancel: Ends commands when set.
         redact: Takes keys out of what commands say, before anybody reads it.
@@ -100,6 +101,11 @@ class Worktree:
     def workdir(self) -> Path:
         """The worktree's root."""
         return self._around.layout.worktrees / self._name
+
+    @property
+    def inside(self) -> Path:
+        """Where the worktree's root is for its commands."""
+        return self._around.confinement.inside(self.workdir)
 
     @property
     def scratch(self) -> Path:
@@ -167,7 +173,11 @@ class Worktree:
             merge_stderr=True,
             cancel=self._around.cancel,
         )
-        return replace(ended, stdout=self._around.redact.data(ended.stdout))
+        output = ended.stdout
+        if ended.returncode == process.NOT_FOUND:
+            lacks = self._around.confinement.lacks(output)
+            output += f"loop: {lacks}\n".encode(errors="replace") if lacks else b""
+        return replace(ended, stdout=self._around.redact.data(output))
 
     def exchange(self) -> OutboxExchange:
         """Return the folder pair through which the running step and the harness speak."""
@@ -323,10 +333,7 @@ class Worktree:
     def _settle(self, tree: str) -> None:
         """Put what is not in the tree in its place: shared folders, and git's own view inside."""
         for name in self._around.share:
-            source, link = self._around.checkout / name, self.workdir / name
-            if source.is_dir() and not link.exists() and link.parent.is_dir():
-                with contextlib.suppress(FileExistsError):
-                    link.symlink_to(source)
+            self._share(self._around.checkout / name, self.workdir / name)
         admin = self._around.layout.admin(self._name)
         point(self.workdir / ".git", admin)
         for lock in admin.glob("*.lock"):
@@ -338,6 +345,19 @@ class Worktree:
             # Inside, what differs from the base is work that is not staged, as a worker expects.
             git = self._around.git.at(self._around.layout.git_dir, self.workdir, admin / "index")
             git.ask("read-tree", "-m", self._base)
+
+    def _share(self, source: Path, place: Path) -> None:
+        """Make a link to a shared folder, or an empty folder that it is mounted on."""
+        is_held = self._around.confinement.is_holding
+        if is_held and place.is_symlink() and place.readlink() == source:
+            place.unlink()
+        if not source.is_dir() or os.path.lexists(place) or not place.parent.is_dir():
+            return
+        with contextlib.suppress(FileExistsError):
+            if is_held:
+                place.mkdir()
+            else:
+                place.symlink_to(source)
 
     def _make_scratch(self) -> None:
         if self._scratch.is_symlink() or self._scratch.exists():

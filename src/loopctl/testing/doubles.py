@@ -103,6 +103,11 @@ class MemorySandbox:
         return Path("/nowhere") / self.name
 
     @property
+    def inside(self) -> Path:
+        """The same."""
+        return self.workdir
+
+    @property
     def scratch(self) -> Path:
         """Nowhere either."""
         return self.workdir / "tmp"

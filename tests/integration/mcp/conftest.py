@@ -11,7 +11,7 @@ import pytest
 
 from loopctl.mcpsettings import McpServerSettings
 from loopctl.ports import Confinement, Sandbox
-from loopctl.sandbox.confine import Unconfined
+from loopctl.sandbox.confine.none import Unconfined
 from loopctl.sandbox.mcp.servers import Servers
 from loopctl.testing import MemoryPins
 

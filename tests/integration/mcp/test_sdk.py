@@ -105,7 +105,7 @@ LAZY = """
 import sys
 from pathlib import Path
 import loopctl.assembly, loopctl.bootstrap
-from loopctl.sandbox.confine import Unconfined
+from loopctl.sandbox.confine.none import Unconfined
 from loopctl.fencing import fence
 from loopctl.sandbox.mcp.servers import Servers
 from loopctl.testing import MemoryPins

@@ -11,6 +11,7 @@ import pytest
 
 from loopctl.calls import Effect, Outcome, ToolResult
 from loopctl.errors import CancelledError, EnvironmentFaultError, SandboxError
+from loopctl.sandbox.confine.none import Unconfined
 
 if TYPE_CHECKING:
     from tests.integration.mcp.conftest import Bench
@@ -125,15 +126,12 @@ def test_the_process_is_confined_to_its_worktree_and_its_own_folders(
 ) -> None:
     asked: list[tuple[Path, tuple[Path, ...]]] = []
 
-    class Recording:
+    class Recording(Unconfined):
         def wrap(
             self, argv: Sequence[str], *, workdir: Path, writable: Sequence[Path]
         ) -> list[str]:
             asked.append((workdir, tuple(writable)))
             return ["env", "CONFINED=yes", *argv]
-
-        def describe(self) -> str:
-            return "recorded"
 
     command = (*bench.raw_command, "plain", ".")
     servers = bench.open(Recording(), raw={"command": command})

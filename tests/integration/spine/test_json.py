@@ -1,6 +1,7 @@
 """``--json``: one document on stdout: of what was done, or of why nothing was."""
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,11 +13,24 @@ KEYS = {
     *("tasks", "decisions", "usage"),
 }
 
+
+def unconfinable(project: Any) -> None:
+    """Require confinement with a bubblewrap that does not work."""
+    broken = project.root.parent / "bin" / "bwrap"
+    broken.parent.mkdir()
+    broken.write_text("#!/bin/sh\nexit 1\n")
+    broken.chmod(0o700)
+    path = f"{broken.parent}{os.pathsep}{project.env['PATH']}"
+    # The environment of this process is the test's own too, and is put back after it.
+    for name, value in (("PATH", path), ("LOOP_SET_SANDBOX__CONFINE", "require")):
+        project.env[name] = os.environ[name] = value
+
+
 BREAKAGES: dict[str, Callable[[Any], None]] = {
     "no manifest": lambda p: (p.root / "tasks" / "ACTIVE.toml").unlink(),
     "broken manifest": lambda p: p.write("tasks/ACTIVE.toml", "schema = "),
     "broken settings": lambda p: p.settings("[loop]\njobs = 'many'\n"),
-    "confinement": lambda p: p.settings('[sandbox]\nconfine = "require"\n'),
+    "confinement": unconfinable,
     "no worker": lambda p: p.manifest(p.task("T1", None, worker="graph", prompt="do it")),
     "diverged": lambda p: p.git(
         "branch", "loop/integration", p.git("commit-tree", "-m", "x", "HEAD^{tree}")

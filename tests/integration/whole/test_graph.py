@@ -1,5 +1,7 @@
 """Tasks of the model worker from the manifest to the branch, against a real wire."""
 
+import json
+import os
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -55,10 +57,24 @@ def test_an_autonomous_task_is_planned_first_and_the_gate_speaks_back(whole: Mak
 
 def test_nobody_there_and_no_confinement_is_refused_before_anything_is_asked(whole: Make) -> None:
     one = whole([reply(write("T1"), DONE)])
-    ended = one.loop("--json")
+    broken = one.root.parent / "bin" / "bwrap"
+    broken.parent.mkdir()
+    broken.write_text("#!/bin/sh\necho it cannot >&2\nexit 1\n")
+    broken.chmod(0o700)
+    path = f"{broken.parent}{os.pathsep}{one.env['PATH']}"
+    ended = one.loop("--json", env={"PATH": path})
     assert ended.code == 2
+    assert "bwrap does not hold: it cannot" in ended.err
     assert "--no-sandbox" in ended.err
     assert one.model.chats == ()
+
+
+def test_nobody_there_is_fine_where_commands_are_confined(whole: Make) -> None:
+    one = whole([reply(write("T1"), DONE)])
+    ended = one.loop("--json")
+    assert ended.code == 0, ended.err
+    assert "word" in one.on_branch("T1.txt")
+    assert any("confined (bubblewrap" in text for text in json.loads(ended.out)["notices"])
 
 
 @pytest.mark.parametrize(

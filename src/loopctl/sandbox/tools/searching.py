@@ -101,7 +101,7 @@ class _Search:
                 "LC_ALL": "C.UTF-8",
                 "GIT_OPTIONAL_LOCKS": "0",
                 # Where the worktree has no repository, none of a folder above is meant.
-                "GIT_CEILING_DIRECTORIES": str(self._sandbox.workdir.parent),
+                "GIT_CEILING_DIRECTORIES": str(self._sandbox.inside.parent),
             },
         )
 
