@@ -15,7 +15,7 @@ NO_VERIFY: Final = "no_verify"
 BASELINE: Final = "baseline"
 """The reason of the decision whose answer is a baseline."""
 
-ALIGNMENT: Final = "alignment"
+ALIGNMENT: Final = "its judge does not let it pass"
 """The reason of the decision whose answer says what the output of a prose task should be."""
 
 LANDING: Final = "before landing: "
@@ -81,9 +81,9 @@ def alignment(task: Task, check: CheckResult) -> DecisionDraft:
         kind=DecisionKind.SCOPE,
         question=(
             f"{task.id}: the judge of {name} does not find that it serves the goal "
-            f"({check.reason}).\n{check.tail}\nWhat should it say?"
+            f"({check.reason}): {' '.join(check.tail.split())} What should it say?"
         ),
-        best_guess="\n".join(check.findings),
+        best_guess="; ".join(check.findings),
         reason=ALIGNMENT,
     )
 
