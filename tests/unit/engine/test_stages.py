@@ -201,6 +201,7 @@ def test_a_task_of_one_todo_meets_the_final_judge_at_once_and_is_bounded_as_well
 ) -> None:
     bench.gate.scripted = [NO, NO, NO]
     hands = Hands(bench, "did it", makes_plans=False)
+    hands.worker.makes_plans = "mode" in how
     ended = bench.run(hands.worker, prose(**how))
     assert [one.is_draft for one in bench.gate.seen] == [False, False, False]
     assert ended.stop == StopReason(Axis.DEFER, DecisionKind.SCOPE)
