@@ -364,7 +364,6 @@ class PlanLoop:
         if not drafts:
             stop, drafts = asked(stop, self._work.task, self._plan.budget, self._judging.last)
         self._plan = replace(self._plan, status=status_at(stop), stop=stop)
-        summaries = [todo.summary for todo in self._plan.todos if todo.summary]
         return Ended(
             candidate=self._candidate,
             stop=stop,
@@ -374,7 +373,7 @@ class PlanLoop:
             ref=self._trees.ref,
             gate=self._judging.last,
             drafts=drafts,
-            result="\n".join(summaries) or self._said,
+            result=stages.result(self._plan) or self._said,
             usage=self._usage,
         )
 

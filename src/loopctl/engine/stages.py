@@ -78,6 +78,13 @@ def is_undecided(gate: GateResult) -> bool:
     return last.check is Check.ALIGNMENT and last.verdict is Verdict.FAIL
 
 
+def result(plan: Plan) -> str:
+    """Return what a plan has come to in its worker's words: of prose, how it serves the goal."""
+    summaries = [todo.summary for todo in plan.todos if todo.summary]
+    stated = [todo.summary for todo in plan.todos if todo.summary and is_synthesis(todo)]
+    return stated[-1] if stated else "\n".join(summaries)
+
+
 def unstated(todo: Todo | None, summary: str) -> str:
     """Return why a synthesis cannot be closed with a summary; empty where it can."""
     if not is_synthesis(todo) or summary.strip().casefold().startswith(STATEMENT):

@@ -138,7 +138,8 @@ class CritiqueJudge:
 class AlignmentJudge:
     """Judges whether the result serves the goal; no prose lands without it.
 
-    Its ``tail`` lists objections, or questions with the guesses at their answers as ``findings``.
+    Its ``tail`` lists the quotes of a yes, objections, or questions; the guesses at the answers to
+    these are its ``findings``.
     Where no judge can tell, a person's word about exactly this text stands in for it.
     """
 
@@ -178,9 +179,9 @@ class AlignmentJudge:
             return replace(result, hits=(Hit(output.key, f"{named(task)}, since {reason}"),))
         found = heard.found
         if found["serves"] == "yes":
-            quote = " ".join(found["quotes"][0].split())[:160]
-            reason = f"{found['why']} (it says: {quote})"
-            return judged(Check.ALIGNMENT, case.tree, Verdict.PASS, reason, heard)
+            quotes = printable("\n".join(" ".join(quote.split()) for quote in found["quotes"]))
+            reason = str(found["why"])
+            return judged(Check.ALIGNMENT, case.tree, Verdict.PASS, reason, heard, quotes)
         asked = [f"{n}. {one['question']}" for n, one in enumerate(found["questions"], 1)]
         guesses = tuple(
             f"{n}. {one['guess'] or 'as you think best'}"

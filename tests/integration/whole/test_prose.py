@@ -129,6 +129,7 @@ def gate(ended: Any) -> list[str]:
 
 
 def test_a_draft_is_criticised_answered_synthesised_judged_and_landed(whole: Make) -> None:
+    """Judges read it in between, and are paid by the task."""
     one = begun(whole, Author([flawed(), sound()], [serves()]))
     ended = one.run()
     assert ended.code == 0, ended.err
@@ -142,7 +143,9 @@ def test_a_draft_is_criticised_answered_synthesised_judged_and_landed(whole: Mak
         *("premium", "standard", "premium"),
         *("premium", "premium"),
     ]
-    assert STATED in ended.task("T1")["result"]
+    assert ended.task("T1")["result"] == STATED
+    usage = ended.task("T1")["usage"]
+    assert (usage["prompt_tokens"], usage["completion_tokens"]) == (800, 80)
     assert "todo added" in ended.err
     assert one.loop("audit", "verify").code == 0
 
@@ -213,25 +216,16 @@ def test_without_its_output_a_task_is_never_done_and_no_judge_is_asked(
     assert ended.task("T1")["landed"] in {None, ""}
 
 
-@pytest.mark.parametrize("point", ["next.gate:1", "next.gate:2", "next.gate:3", "next.landing:1"])
+@pytest.mark.parametrize("point", ["next.gate:2", "next.gate:3"])
 def test_a_killed_run_goes_on_in_its_round(whole: Make, point: str) -> None:
     one = begun(whole, Author([flawed(), sound()], [serves()]))
     killed = one.run(LOOP_FAILPOINT=point)
-    assert killed.code in {-signal.SIGKILL, 0}
-    ended = one.run() if killed.code else killed
+    assert killed.code == -signal.SIGKILL
+    ended = one.run()
     assert ended.code == 0, ended.err
     assert one.on_branch("docs/rows.md") == FINAL
-    # No reply of the worker and no verdict is paid for twice.
+    # No reply of the worker is paid for twice, and no verdict.
     assert (asked(one).count("worker"), len(readers(one))) == (5, 3)
-
-
-def test_judges_are_paid_within_the_cap_of_the_task(whole: Make) -> None:
-    one = begun(whole, Author([flawed(), sound()], [serves()]))
-    whole_run = one.run()
-    spent = whole_run.task("T1")["usage"]
-    calls = len(one.model.chats)
-    assert spent["prompt_tokens"] == 100 * calls
-    assert spent["completion_tokens"] == 10 * calls
 
 
 def test_a_judge_that_does_not_fit_the_cap_is_not_asked(whole: Make) -> None:

@@ -295,7 +295,7 @@ def attended(bench: Any, person: Person) -> None:
         "r1",
         (),
         60,
-        decisions=Decisions(),  # type: ignore[arg-type]
+        decisions=Decisions(),
         clock=Still(),
         emit=bench.log.emit,
         person=person,

@@ -127,7 +127,7 @@ def test_what_a_judge_may_cost_is_the_cap_of_the_task_with_its_answers() -> None
 def test_a_yes_with_a_quote_of_the_text_passes() -> None:
     result = Court([YES]).said()
     assert (result.check, result.verdict, result.blame) == (Check.ALIGNMENT, Verdict.PASS, None)
-    assert QUOTE in result.reason
+    assert (result.reason, result.tail) == ("it says where rows are kept", QUOTE)
 
 
 def test_quotes_are_found_whatever_white_space_is_between_their_words() -> None:
@@ -269,7 +269,7 @@ def test_a_question_that_does_not_fit_the_budget_says_which_cap() -> None:
     poor: Callable[[Question], Unanswered] = lambda _question: Unanswered(  # noqa: E731
         "too dear", Usage(1, 2), refused
     )
-    court.oracle.ask = poor  # type: ignore[method-assign]
+    court.oracle.ask = poor  # type: ignore[method-assign,assignment]
     result = court.said()
     assert (result.refused, result.usage, result.hits) == (refused, Usage(1, 2), ())
 
