@@ -11,6 +11,7 @@ from typing import Final
 from loopctl.domain import Task
 from loopctl.judges.case import Case
 from loopctl.judges.evidence import shown
+from loopctl.judges.globs import matches_any
 from loopctl.judges.paths import FILE_MODES
 from loopctl.ports import Repository
 from loopctl.redaction import Redactor
@@ -27,7 +28,7 @@ class Output:
     Attributes:
         text: Without keys; of several files each with its path before it.
         key: Equal for the same text, on whatever head; for the word of a person about it.
-        others: What the diff changes besides.
+        others: What the diff changes besides, which no judge of prose reads.
         fault: Why there is no result; what mends it. Empty where there is one.
     """
 
@@ -43,26 +44,28 @@ def read(repository: Repository, case: Case, redact: Redactor) -> Output:
     Raises:
         GitError: A tree could not be read.
     """
-    changes = repository.changes(case.head_tree, case.tree)
+    task, changes = case.candidate.task, repository.changes(case.head_tree, case.tree)
     files = {change.path for change in changes if change.new_mode in FILE_MODES}
-    named = path_of(case.candidate.task)
-    others = tuple(change.path for change in changes if change.path != named) if named else ()
+    named = path_of(task)
     if named and named not in files:
-        return Output(fault=_why_none(repository, case, named), others=others)
-    wanted = [named] if named else sorted(files)
+        return Output(fault=_why_none(repository, case, named))
     texts: dict[str, str] = {}
     left = MOST_BYTES
-    for path in wanted:
+    for path in [named] if named else sorted(files):
         content = repository.read_blob(case.tree, path, left + 1) or b""
-        left -= len(content)
-        if left < 0:
-            return Output(fault=_too_long(path), others=others)
         if b"\0" in content:
             continue
+        left -= len(content)
+        if left < 0:
+            return Output(fault=_too_long(path))
         texts[path] = redact(content.decode("utf-8-sig", "replace"))
     if not any(text.strip() for text in texts.values()):
         what = f"{shown(named)} is empty or no text" if named else "the diff brings no text"
-        return Output(fault=f"{what}; write the result into it", others=others)
+        return Output(fault=f"{what}; write the result into it")
+    others = tuple(change.path for change in changes if change.path not in texts)
+    strays = [path for path in others if named and not matches_any(task.may_edit, path)]
+    if strays:
+        return Output(fault=_stray(named, strays))
     whole = texts[named] if named else "\n".join(f"--- {p}\n{text}" for p, text in texts.items())
     digest = hashlib.sha256(whole.encode("utf-8", "surrogatepass")).hexdigest()
     return Output(whole, f"prose-{digest[:16]}", others)
@@ -100,6 +103,14 @@ def _why_none(repository: Repository, case: Case, path: str) -> str:
     if any(change.path == path for change in repository.changes(case.head_tree, case.tree)):
         return f"{shown(path)} is a link; write a file in its place"
     return f"{shown(path)} is as it was before: that is no result; change it"
+
+
+def _stray(path: str, strays: list[str]) -> str:
+    more = f" and {len(strays) - 1} more" if len(strays) > 1 else ""
+    return (
+        f"the diff changes {shown(strays[0])}{more} besides {shown(path)}, and no judge reads that; "
+        "put it back as it was, or name it in the task's may_edit"
+    )
 
 
 def _too_long(path: str) -> str:

@@ -116,7 +116,7 @@ def test_without_a_name_the_texts_of_the_diff_are_judged(bench: Any) -> None:
     (question,) = prose.oracle.asked
     assert "--- b.md\na new plan\n" in question.prompt
     assert "--- c.md\nand more\n" in question.prompt
-    assert "d.bin" not in question.prompt
+    assert "changes besides (1): d.bin" in question.prompt
 
 
 def test_without_a_name_a_diff_that_brings_no_text_is_no_result(bench: Any) -> None:
@@ -124,12 +124,24 @@ def test_without_a_name_a_diff_that_brings_no_text_is_no_result(bench: Any) -> N
     assert checks(prose.judge(prose.bench.tree(drop=["a.py"]))) == ["apply pass", "output fail"]
 
 
-def test_a_judge_is_told_what_the_diff_changes_besides(prose: Prose) -> None:
+def test_what_no_judge_reads_does_not_come_along_unless_the_task_may_edit_it(bench: Any) -> None:
+    files = {"docs/plan.md": "a new plan\n", "a.py": "x = 2\n", "b.png": "\0"}
+    prose = Prose(bench.start(BASE), may_edit=("a.py",))
+    result = prose.judge(bench.tree(files))
+    assert checks(result)[-1] == "output fail"
+    assert "changes b.png besides docs/plan.md" in result.checks[-1].reason
+    prose = Prose(bench, may_edit=("a.py", "*.png"))
+    assert prose.judge(bench.tree(files)).is_passed
+
+
+def test_a_judge_is_told_what_the_diff_changes_besides(bench: Any) -> None:
+    prose = Prose(bench.start(BASE), may_edit=("a.py",))
     prose.judge(prose.bench.tree({"docs/plan.md": "a new plan\n", "a.py": "x = 2\n"}))
     assert "changes besides (1): a.py" in prose.oracle.asked[0].prompt
 
 
-def test_a_diff_of_nothing_but_the_text_has_no_types_and_any_other_has(prose: Prose) -> None:
+def test_a_diff_of_nothing_but_the_text_has_no_types_and_any_other_has(bench: Any) -> None:
+    prose = Prose(bench.start(BASE), may_edit=("a.py",))
     text = {"docs/plan.md": "a new plan\n"}
     alone = prose.judge(prose.bench.tree(text), typecheck="exit 1")
     assert checks(alone) == ["apply pass", "output pass", "alignment pass"]
