@@ -110,6 +110,13 @@ class Task:
     budget: Limits = field(default_factory=Limits)
     approved: tuple[str, ...] = ()
     """Keys of the hits that a person lets land: set by answers, never by the manifest."""
+    clarified: tuple[str, ...] = ()
+    """What a person has said about its output, each with its question: set by answers."""
+
+    @property
+    def is_prose(self) -> bool:
+        """Its result is a text that judges read."""
+        return self.kind is not Kind.CODE
 
 
 @dataclass(frozen=True, slots=True)

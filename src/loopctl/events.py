@@ -13,7 +13,7 @@ from pydantic import Field, TypeAdapter
 from loopctl.domain import Axis, DecisionKind, RunStatus, Scope, TaskStatus, Usage, Wait
 from loopctl.eventbase import Event
 from loopctl.plan import StepProgress
-from loopctl.suggestions import AssumptionRecorded, ProposalJudged, TaskProposed
+from loopctl.suggestions import AssumptionRecorded, ProposalJudged, TaskProposed, TodoAdded
 from loopctl.verdict import CheckResult, Verdict
 
 
@@ -347,6 +347,7 @@ AnyEvent = Annotated[
     | PlanRevised
     | TodoClosed
     | TodoReopened
+    | TodoAdded
     | MessageRejected
     | AssumptionRecorded
     | TaskProposed

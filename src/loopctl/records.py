@@ -109,6 +109,7 @@ class Candidate:
         name: The option's name, or ``"main"``.
         left_out: In words, what was written but is no part of ``tree``, where that is a reason
             for the diff to be empty.
+        is_draft: Of a prose task: its critic is asked, and it does not land.
     """
 
     task: Task
@@ -117,6 +118,7 @@ class Candidate:
     tree: str
     head: Sha
     left_out: str = ""
+    is_draft: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,6 +26,22 @@ def write_next(brain: Brain, before: Before, step: str, task: Task | None = None
     failpoints.reach(f"next.{before}")
 
 
+class Thread:
+    """The thread of one candidate: an action is written once, however often it is announced."""
+
+    def __init__(self, brain: Brain, task: Task) -> None:
+        self._brain = brain
+        self._task = task
+        self._next = ""
+
+    def write(self, iteration: int, text: str) -> None:
+        """Write down what a step is about to do."""
+        step = f"step {iteration}: {text}"
+        if step != self._next:
+            write_next(self._brain, "step", step, self._task)
+        self._next = step
+
+
 def take_up(brain: Brain, emit: Emit) -> None:
     """Read the capsule again when a run goes on, and tell where it was."""
     step = brain.boot().current_step

@@ -23,7 +23,7 @@ from loopctl.report.commands import Commands
 from loopctl.report.decisions import decision_blocks, ordered
 from loopctl.report.summary import RunSummary, TaskSummary
 from loopctl.report.wording import STATUS_WORDS, counted, spending
-from loopctl.verdict import CheckResult, Verdict
+from loopctl.verdict import Check, CheckResult, Verdict
 
 VERDICT_TONES: Final = {
     Verdict.PASS: Tone.GOOD,
@@ -126,7 +126,7 @@ def check_line(check: CheckResult) -> Line:
     if check.counts:
         facts.append(f"{check.counts.passed} of {check.counts.collected} tests passed")
     spans.append(quiet(f" ({', '.join(facts)})"))
-    if check.reason and check.verdict is not Verdict.PASS:
+    if check.reason and (check.verdict is not Verdict.PASS or check.check is Check.ALIGNMENT):
         spans.append(plain(f": {check.reason}"))
     return tuple(spans)
 

@@ -41,7 +41,7 @@ from loopctl.events import (
     TodoReopened,
 )
 from loopctl.report.exposition import Histogram, family, histogram
-from loopctl.suggestions import AssumptionRecorded, ProposalJudged, TaskProposed
+from loopctl.suggestions import AssumptionRecorded, ProposalJudged, TaskProposed, TodoAdded
 
 STALLS: Final = (
     "no_progress",
@@ -114,6 +114,7 @@ class Metrics:
                 | TaskProposed()
                 | ProposalJudged()
                 | AssumptionRecorded()
+                | TodoAdded()
                 | CallFinished()
                 | GateFinished()
                 | CandidateEnded()
