@@ -55,7 +55,8 @@ class Drawn:
             raise UsageError(f"{name} makes its own tasks; leave ids, goals and --area out")
         if self.test_debug_fix and self.dry_run:
             raise UsageError(
-                "--dry-run runs nothing, and only a run of the tests tells what is red"
+                "--dry-run runs nothing, and only a run of the tests tells what is red; leave it "
+                "out, or run the tests yourself"
             )
         self._check_command()
         for option, text in (("--verify", verify), ("--command", self.command)):

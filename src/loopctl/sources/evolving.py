@@ -22,6 +22,7 @@ _WORDS: Final = {
     ),
 }
 _SHOWN: Final = 80
+_END: Final = "\n}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +44,16 @@ def check_of(finding: Finding, tests: str) -> str:
         return ""
     path, text = shlex.quote(finding.path), shlex.quote(finding.text)
     gone = f"test -e ./{path} && ! grep -qF -e {text} -- ./{path}"
-    return f"{gone} && {{ {tests}\n}}" if tests else gone
+    return f"{gone}{_also(tests)}"
+
+
+def keeps_green(check: str, tests: str) -> bool:
+    """Return whether a command of :func:`check_of` was made with these tests; empty for none."""
+    return check.endswith(_also(tests)) if tests else not check.endswith(_END)
+
+
+def _also(tests: str) -> str:
+    return f" && {{ {tests}{_END}" if tests else ""
 
 
 def task_of(finding: Finding, name: str, check: str, command: str | None = None) -> Task:

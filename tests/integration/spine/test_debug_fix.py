@@ -105,6 +105,38 @@ def test_no_wrong_mending_lands_and_the_right_one_does(
     assert not (project.root / "tasks").exists()
 
 
+EARLY_ENDS = (
+    "import os; os._exit(0)",
+    "import atexit, os; atexit.register(os._exit, 0)",
+    "import sys; sys.exit(0)",
+    "import os; print('Ran 2 tests in 0.001s\\n\\nOK', flush=True); os._exit(0)",
+    "import unittest; unittest.TestResult.wasSuccessful = lambda self: True",
+    "import unittest; raise unittest.SkipTest('later')",
+)
+"""Lines at the top of the code under test, after which a unittest of it exits with 0."""
+
+
+def test_a_unittest_that_is_ended_early_or_lies_is_not_green(begin: Begin, tmp_path: Path) -> None:
+    bug = BUGS[0]
+    tests = (
+        "import unittest\nfrom clip import clip\n\n\nclass T(unittest.TestCase):\n"
+        "    def test_high(self):\n        self.assertEqual(clip(5, 0, 3), 3)\n\n"
+        "    def test_low(self):\n        self.assertEqual(clip(-1, 0, 3), 0)\n"
+    )
+    project = begin({"clip.py": bug.broken, "tests/test_clip.py": tests, "tests/__init__.py": ""})
+    verify = f"{shlex.quote(sys.executable)} -B -m unittest tests.test_clip"
+    wrong = [put("clip.py", f"{line}\n{bug.broken}") for line in EARLY_ENDS]
+    command = script(tmp_path, [*wrong, put("clip.py", bug.right)])
+    done = project.loop(
+        *("--test-debug-fix", "--verify", verify, "--command", command),
+        *("--max-loops", "20"),
+    )
+    assert done.code == 0, done.err
+    assert done.err.count(" fail (") == len(wrong), done.err
+    assert project.on_branch("clip.py") == bug.right.rstrip("\n")
+    assert "Begin with: tests.test_clip.T.test_" in done.err
+
+
 def test_the_worker_is_shown_one_failing_test_first_with_its_error(
     begin: Begin, tmp_path: Path
 ) -> None:
@@ -164,7 +196,8 @@ def refused(done: Any, *words: str) -> None:
         (("--verify", "no-such-program"), ("no-such-program", "cannot tell red from green")),
         (("--verify", " "), ("empty command",)),
         (("--verify", "exit 5"), ("finds no test",)),
-        (("--verify", "true", "--dry-run"), ("--dry-run",)),
+        (("--verify", "true", "--dry-run"), ("--dry-run runs nothing", "leave it out")),
+        (("--verify", f"{sys.executable} -m unittest"), ("finds no test",)),
         (("--verify", "true", "--area", "x"), ("makes its own tasks",)),
         (("--verify", "true", "--worker", "graph"), ("--command",)),
         (("a goal in words",), ("makes its own tasks",)),
