@@ -11,9 +11,10 @@ from loopctl.errors import UsageError
 if TYPE_CHECKING:
     from loopctl.bootstrap import Listener, Project
     from loopctl.cli.driving import Work
-    from loopctl.domain import RunOptions
+    from loopctl.domain import Manifest, RunOptions
     from loopctl.events import RunEnded
     from loopctl.launch import Ask
+    from loopctl.place import Own
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +78,20 @@ def _check_text(option: str, text: str) -> None:
         text.encode()
     except UnicodeEncodeError as exc:
         raise UsageError(f"{option}: it is no UTF-8 text; type it again") from exc
+
+
+def words_of(own: "Own", manifest: "Manifest") -> tuple[str, ...]:
+    """Return the words that ask for the tasks of a run again."""
+    from loopctl.place import Own
+    from loopctl.sources.evolving import commits_of
+
+    task = manifest.tasks[0]
+    if own is Own.FIX:
+        given = ("--verify", task.verify_cmd or "")
+    else:
+        given = ("--commits", str(commits_of(manifest.goal.text)))
+    worker = () if task.command is None else ("--command", task.command)
+    return (f"--{own.value}", *given, *worker)
 
 
 def drawing(project: "Project", options: "RunOptions", drawn: Drawn, *, as_json: bool) -> "Work":

@@ -1,5 +1,6 @@
 """The account of a run: what was landed on what evidence, what was not and why, how to go on."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from loopctl.domain import RunStatus, TaskStatus, Usage
@@ -284,6 +285,16 @@ def _notices(summary: RunSummary) -> list[Block]:
     return [Heading("Notices"), Bullets(tuple(items))] if items else []
 
 
+def _tries(
+    stuck: Sequence[TaskSummary], summary: RunSummary, commands: Commands
+) -> list[tuple[str, str]]:
+    """Return how what is stuck is tried again: by its id, or by drawing what is left to do."""
+    words = commands.drawn(summary.run_id) if stuck else ()
+    if words:
+        return [(commands.drive(*words), "begin anew with what is left to do")]
+    return [(commands.task(task.id), f"try {task.id} again") for task in stuck]
+
+
 def _going_on(summary: RunSummary, commands: Commands) -> list[Block]:
     lines = [
         (commands.answer(decision), f"answer {decision.id}")
@@ -300,5 +311,5 @@ def _going_on(summary: RunSummary, commands: Commands) -> list[Block]:
     ended = [task for task in summary.tasks if _is_left(task)]
     lines.extend((commands.drive("show", task.id), f"the story of {task.id}") for task in ended)
     stuck = [task for task in ended if task.status in _RECOVERABLE]
-    lines.extend((commands.task(task.id), f"try {task.id} again") for task in stuck)
+    lines.extend(_tries(stuck, summary, commands))
     return [Heading("To go on"), Shell(tuple(lines))] if lines else []

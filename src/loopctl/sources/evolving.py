@@ -33,6 +33,17 @@ class LeftOut:
     why: str
 
 
+def goal_of(commits: int) -> str:
+    """Return the goal of tasks from so many commits."""
+    return f"Finish what the last {commits} commits left undone"
+
+
+def commits_of(goal: str) -> int:
+    """Return of how many commits a goal of :func:`goal_of` is; 0 for another goal."""
+    count = "".join(letter for letter in goal if letter.isdecimal())
+    return int(count) if count and goal == goal_of(int(count)) else 0
+
+
 def check_of(finding: Finding, tests: str) -> str:
     """Return a command that is red while the finding is there; empty where none can tell.
 

@@ -158,3 +158,26 @@ def test_a_plain_loop_drives_the_manifest_that_was_cut_short_and_says_nothing_of
     assert done.code == 0, done.err
     assert "was cut short" not in done.err
     assert project.run_statuses() == ["complete"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ("--test-debug-fix", "--verify", "test -e b", "--command", "true"),
+            "loop --test-debug-fix --verify 'test -e b' --command true",
+        ),
+        (
+            ("--evolve", "--commits", "7", "--command", "true"),
+            "loop --evolve --commits 7 --command true",
+        ),
+    ],
+)
+def test_the_report_of_tasks_that_got_stuck_names_a_command_that_works(
+    grown: Any, words: tuple[str, ...], said: str
+) -> None:
+    done = grown.loop(*words)
+    assert done.code == 4, done.err
+    [line] = [line for line in done.out.splitlines() if "begin anew" in line]
+    assert said.removeprefix("loop") in line
+    assert "try " not in done.out
