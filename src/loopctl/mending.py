@@ -1,5 +1,6 @@
 """``--test-debug-fix``: which command tells red from green, how it stands, and the task of it."""
 
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -112,7 +113,9 @@ def _of_settings(place: Place) -> Found | None:
 def _of_tree(bench: Bench) -> Found | None:
     tree = bench.repository.tree_of(bench.base)
     paths = [file.path for file in bench.repository.files(tree)]
-    return detect(paths, lambda path: bench.repository.read_blob(tree, path))
+    search = bench.place.env.get("PATH", "")
+    python = "python" if shutil.which("python", path=search) else "python3"
+    return detect(paths, lambda path: bench.repository.read_blob(tree, path), python=python)
 
 
 def _end(result: CheckResult) -> str:

@@ -105,6 +105,26 @@ def test_no_wrong_mending_lands_and_the_right_one_does(
     assert not (project.root / "tasks").exists()
 
 
+CLIP_TESTS = (
+    "import unittest\nfrom clip import clip\n\n\nclass T(unittest.TestCase):\n"
+    "    def test_high(self):\n        self.assertEqual(clip(5, 0, 3), 3)\n\n"
+    "    def test_low(self):\n        self.assertEqual(clip(-1, 0, 3), 0)\n"
+)
+
+
+@pytest.mark.parametrize("packages", [(), ("tests/__init__.py", "tests/deep/__init__.py")])
+def test_a_unittest_is_found_in_folders_that_are_packages_and_in_those_that_are_not(
+    begin: Begin, packages: tuple[str, ...]
+) -> None:
+    bug = BUGS[0]
+    files = {"clip.py": bug.broken, "tests/deep/test_clip.py": CLIP_TESTS}
+    project = begin({**files, **dict.fromkeys(packages, "")})
+    done = project.loop("--test-debug-fix", "--command", put("clip.py", bug.right))
+    assert done.code == 0, done.err
+    assert "tests.deep.test_clip" in done.err or "test_clip.T" in done.err
+    assert project.on_branch("clip.py") == bug.right.rstrip("\n")
+
+
 EARLY_ENDS = (
     "import os; os._exit(0)",
     "import atexit, os; atexit.register(os._exit, 0)",
@@ -118,12 +138,9 @@ EARLY_ENDS = (
 
 def test_a_unittest_that_is_ended_early_or_lies_is_not_green(begin: Begin, tmp_path: Path) -> None:
     bug = BUGS[0]
-    tests = (
-        "import unittest\nfrom clip import clip\n\n\nclass T(unittest.TestCase):\n"
-        "    def test_high(self):\n        self.assertEqual(clip(5, 0, 3), 3)\n\n"
-        "    def test_low(self):\n        self.assertEqual(clip(-1, 0, 3), 0)\n"
+    project = begin(
+        {"clip.py": bug.broken, "tests/test_clip.py": CLIP_TESTS, "tests/__init__.py": ""}
     )
-    project = begin({"clip.py": bug.broken, "tests/test_clip.py": tests, "tests/__init__.py": ""})
     verify = f"{shlex.quote(sys.executable)} -B -m unittest tests.test_clip"
     wrong = [put("clip.py", f"{line}\n{bug.broken}") for line in EARLY_ENDS]
     command = script(tmp_path, [*wrong, put("clip.py", bug.right)])
