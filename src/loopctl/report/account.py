@@ -204,16 +204,18 @@ def _left_item(task: TaskSummary, commands: Commands) -> Item:
 
 
 def _waiting(summary: RunSummary, commands: Commands) -> list[Block]:
-    if not summary.waits:
-        return []
     items = []
+    is_drawn = bool(summary.waits) and bool(commands.drawn(summary.run_id))
     for wait in summary.waits:
         task = summary.task(wait.task)
+        if is_drawn and task is not None and task.status in _RECOVERABLE:
+            # It cannot be named, and how it did not land is told before.
+            continue
         name = f" {task.title}" if task and task.title else ""
         ways = tuple((command, "") for command in _ways_on(wait.task, summary, commands))
         below = (Shell(ways),) if ways else ()
         items.append(Item((strong(wait.task), plain(f"{name}: {wait.reason}")), below))
-    return [Heading(f"Waiting ({len(items)})"), Bullets(tuple(items))]
+    return [Heading(f"Waiting ({len(items)})"), Bullets(tuple(items))] if items else []
 
 
 def _ways_on(task_id: str, summary: RunSummary, commands: Commands) -> list[str]:

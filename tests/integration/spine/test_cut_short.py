@@ -181,3 +181,4 @@ def test_the_report_of_tasks_that_got_stuck_names_a_command_that_works(
     [line] = [line for line in done.out.splitlines() if "begin anew" in line]
     assert said.removeprefix("loop") in line
     assert "try " not in done.out
+    assert "name it" not in done.out
