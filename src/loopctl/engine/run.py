@@ -36,8 +36,7 @@ from loopctl.storeports import DecisionStore, RunStore
 from loopctl.suggestions import AssumptionRecorded
 
 _WITHOUT_CRITERIA: Final = (
-    "the goal has no done-criteria, so the run ends since all that was asked for is done; "
-    "`done_when` in [goal] says when a goal is met"
+    "the goal has no done-criteria, so the run ends since all that was asked for is done"
 )
 
 
