@@ -235,6 +235,7 @@ class Launch:
         repository = open_repository(self._place, self._place.settings, self._cancel)
         self._lease = stack.enter_context(lease.hold(self._place.local))
         stack.enter_context(cancel_on_signals(self._cancel))
+        stack.callback(repository.drain)
         repository.sync()
         UnwrittenFile(self._place.local).settle(self._place.file)
         return stack.enter_context(
