@@ -154,6 +154,24 @@ def test_a_unittest_that_is_ended_early_or_lies_is_not_green(begin: Begin, tmp_p
     assert "Begin with: tests.test_clip.T.test_" in done.err
 
 
+def test_tests_that_are_ended_early_before_any_work_are_red_and_mended(begin: Begin) -> None:
+    bug = BUGS[0]
+    early = f"import os; os._exit(0)\n{bug.right}"
+    project = begin({"clip.py": early, "test_clip.py": CLIP_TESTS})
+    done = project.loop("--test-debug-fix", "--command", put("clip.py", bug.right))
+    assert done.code == 0, done.err
+    assert "is red (a session of tests began and never came to its end" in done.err
+    assert project.on_branch("clip.py") == bug.right.rstrip("\n")
+
+
+def test_a_broken_manifest_is_shown_where_no_command_is_given(begin: Begin) -> None:
+    project = begin({"test_clip.py": CLIP_TESTS})
+    project.write("tasks/ACTIVE.toml", "schema = 1\ntask = 3\n")
+    refused(project.loop("--test-debug-fix", "--command", "true"), "ACTIVE.toml:2")
+    done = project.loop("--test-debug-fix", "--verify", "true", "--command", "true")
+    assert done.code == 0, done.err
+
+
 def test_the_worker_is_shown_one_failing_test_first_with_its_error(
     begin: Begin, tmp_path: Path
 ) -> None:
