@@ -1,5 +1,6 @@
 """The thread of a run: the next action, written to the capsule before anything that may lose it."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal
 
@@ -40,6 +41,12 @@ class Thread:
         if step != self._next:
             write_next(self._brain, "step", step, self._task)
         self._next = step
+
+
+def lay_down(brain: Brain, open_decisions: Sequence[str]) -> None:
+    """Write that a run has ended: nothing comes next, or the answers that it waits for."""
+    step = f"wait for answers: {', '.join(open_decisions)}" if open_decisions else ""
+    brain.update(lambda capsule: replace(capsule, current_step=step, verify_cmd=""))
 
 
 def take_up(brain: Brain, emit: Emit) -> None:

@@ -1,5 +1,6 @@
 """The account of a run: what was landed on what evidence, what was not and why, how to go on."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from loopctl.domain import RunStatus, TaskStatus, Usage
@@ -203,16 +204,18 @@ def _left_item(task: TaskSummary, commands: Commands) -> Item:
 
 
 def _waiting(summary: RunSummary, commands: Commands) -> list[Block]:
-    if not summary.waits:
-        return []
     items = []
+    is_drawn = bool(summary.waits) and bool(commands.drawn(summary.run_id))
     for wait in summary.waits:
         task = summary.task(wait.task)
+        if is_drawn and task is not None and task.status in _RECOVERABLE:
+            # It cannot be named, and how it did not land is told before.
+            continue
         name = f" {task.title}" if task and task.title else ""
         ways = tuple((command, "") for command in _ways_on(wait.task, summary, commands))
         below = (Shell(ways),) if ways else ()
         items.append(Item((strong(wait.task), plain(f"{name}: {wait.reason}")), below))
-    return [Heading(f"Waiting ({len(items)})"), Bullets(tuple(items))]
+    return [Heading(f"Waiting ({len(items)})"), Bullets(tuple(items))] if items else []
 
 
 def _ways_on(task_id: str, summary: RunSummary, commands: Commands) -> list[str]:
@@ -284,6 +287,16 @@ def _notices(summary: RunSummary) -> list[Block]:
     return [Heading("Notices"), Bullets(tuple(items))] if items else []
 
 
+def _tries(
+    stuck: Sequence[TaskSummary], summary: RunSummary, commands: Commands
+) -> list[tuple[str, str]]:
+    """Return how what is stuck is tried again: by its id, or by drawing what is left to do."""
+    words = commands.drawn(summary.run_id) if stuck else ()
+    if words:
+        return [(commands.drive(*words), "begin anew with what is left to do")]
+    return [(commands.task(task.id), f"try {task.id} again") for task in stuck]
+
+
 def _going_on(summary: RunSummary, commands: Commands) -> list[Block]:
     lines = [
         (commands.answer(decision), f"answer {decision.id}")
@@ -300,5 +313,5 @@ def _going_on(summary: RunSummary, commands: Commands) -> list[Block]:
     ended = [task for task in summary.tasks if _is_left(task)]
     lines.extend((commands.drive("show", task.id), f"the story of {task.id}") for task in ended)
     stuck = [task for task in ended if task.status in _RECOVERABLE]
-    lines.extend((commands.task(task.id), f"try {task.id} again") for task in stuck)
+    lines.extend(_tries(stuck, summary, commands))
     return [Heading("To go on"), Shell(tuple(lines))] if lines else []
