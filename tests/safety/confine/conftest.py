@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from loopctl.domain import ExecResult
-from loopctl.sandbox.confine.choice import choose, tried
+from loopctl.sandbox.confine.choice import choose
+from loopctl.sandbox.confine.trying import tried
 from loopctl.sandbox.owned import Layout
 from loopctl.sandbox.repository import OwnedRepository
 from loopctl.sandbox.worktree import Worktree
