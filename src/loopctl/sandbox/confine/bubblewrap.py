@@ -139,9 +139,13 @@ class Bubblewrap:
 
     def _kept(self, workdir: Path, kept: Sequence[Path]) -> Iterator[str]:
         """Yield what puts the user's own in the place of the worktree's."""
+        names = (name for name, _ in self.reach.folders(self.reach.share))
+        shared = [Path(name) for name in names if is_mount_point(workdir, name)]
         for place in kept:
             name = place.relative_to(self.reach.checkout)
             at = workdir / name
+            if any(one in (name, *name.parents) for one in shared):
+                continue
             above = [one for one in at.parents if workdir in one.parents]
             if any(one.is_symlink() for one in (at, *above)) or at.is_dir() != place.is_dir():
                 raise SandboxError(

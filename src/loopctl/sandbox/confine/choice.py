@@ -54,5 +54,6 @@ def choose(
 
 def _own_places() -> tuple[Path, ...]:
     """Return what ``loop`` itself runs from, which the ``loop`` of commands needs."""
-    package = Path(loopctl.__file__).parent
-    return (Path(sys.prefix), Path(sys.base_prefix), Path(os.path.realpath(sys.prefix)), package)
+    # Where its packages are looked for: an editable installation is not in the environment.
+    packages = Path(loopctl.__file__).parent.parent
+    return (Path(sys.prefix), Path(sys.base_prefix), Path(os.path.realpath(sys.prefix)), packages)
