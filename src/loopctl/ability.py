@@ -6,7 +6,7 @@ from typing import Final
 from loopctl.domain import Goal, PolicyFinding, Task, TaskStatus
 from loopctl.engine.workable import why_unworkable
 from loopctl.place import Place
-from loopctl.sandbox.confine.choice import tried
+from loopctl.sandbox.confine.trying import tried
 from loopctl.sandbox.floor.classes import Commands, class_of
 from loopctl.settings import Settings
 from loopctl.worker.model.routes import routes_of
@@ -34,7 +34,7 @@ def hindrances(
 def _unconfined(env: Mapping[str, str]) -> str:
     """Return why nothing keeps what a model does inside its worktree; empty where something does."""
     trial = tried(env)
-    if trial.program:
+    if trial.is_holding:
         return ""
     return (
         f"nothing keeps what a model does inside its worktree: {trial.why}; {trial.mend}, or run "

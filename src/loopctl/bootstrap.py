@@ -384,7 +384,7 @@ def _limits(budget: Mapping[str, float]) -> Limits:
 
 def tools() -> tuple[Tool, ...]:
     """Return python, git and what confines a sandbox, as found; starts processes."""
-    from loopctl.sandbox.confine.choice import tried
+    from loopctl.sandbox.confine.trying import tried
     from loopctl.sandbox.git import git_version
 
     version = ".".join(str(part) for part in sys.version_info[:3])
@@ -392,11 +392,7 @@ def tools() -> tuple[Tool, ...]:
         git = Tool("git", git_version(setting.environment().get("PATH", "")), is_usable=True)
     except MachineError as exc:
         git = Tool("git", str(exc), is_usable=False)
-    trial = tried(setting.environment())
-    held = f"bubblewrap holds ({trial.program})" if trial.program else f"none: {trial.why}"
-    confinement = Tool(
-        "confinement", f"{held}; {trial.mend}" if trial.mend else held, is_usable=True
-    )
+    confinement = Tool("confinement", tried(setting.environment()).words, is_usable=True)
     return (Tool("python", version, is_usable=True), git, confinement)
 
 

@@ -204,6 +204,7 @@ class ExecResult:
         duration_ms: Wall time from start to the end of the last process of its group.
         timed_out: The time limit ended it.
         truncated: Some of the output was dropped.
+        excess: In words, of what it took too much and was ended for it; empty for nothing.
     """
 
     returncode: int
@@ -212,6 +213,7 @@ class ExecResult:
     duration_ms: int = 0
     timed_out: bool = False
     truncated: bool = False
+    excess: str = ""
 
 
 class Axis(StrEnum):

@@ -80,6 +80,10 @@ class McpServerSettings(Section):
     env: Annotated[tuple[Variable, ...], Field(strict=False)] = Field(
         default=(), description="Names of variables that the command is handed."
     )
+    network: bool = Field(
+        default=False,
+        description="For a command in the worktree, which is confined: it may use the network.",
+    )
     headers_env: dict[Header, Variable] = Field(
         default_factory=dict,
         description="For a URL: HTTP headers, each with the variable that holds its value.",
@@ -98,6 +102,8 @@ class McpServerSettings(Section):
             raise ValueError("it has headers_env, which only a url can use; a command has env")
         if self.command is None and self.env:
             raise ValueError("it has env, which only a command can use; a url has headers_env")
+        if self.command is None and self.network:
+            raise ValueError("it has network, which only a command in the worktree needs")
         return self
 
     @model_validator(mode="after")

@@ -104,7 +104,7 @@ class SandboxSettings(Section):
     """``[sandbox]``: where a task is worked on."""
 
     confine: Literal["auto", "require", "off"] = Field(
-        default="auto", description="auto: bubblewrap where it holds; require; or off."
+        default="auto", description="auto: bubblewrap, else Landlock, where one holds; require; or off."
     )
     network: bool = Field(default=False, description="Commands may use the network.")
     setup_cmd: Text = Field(
@@ -118,6 +118,16 @@ class SandboxSettings(Section):
         default=(), description="More paths that may be read inside; `~` is your home."
     )
     write: Texts = Field(default=(), description="More paths that may be written inside.")
+    memory_mb: Positive | None = Field(
+        default=None,
+        description="MiB that a confined command may use; else three quarters of the machine's.",
+    )
+    processes: Positive = Field(
+        default=4096, description="Processes and threads that a confined command may have."
+    )
+    file_mb: Positive = Field(
+        default=16384, description="MiB that a file may have which a confined command writes."
+    )
     beam_width: Positive = Field(default=2, description="Candidates worked on at once.")
 
 

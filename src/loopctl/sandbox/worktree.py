@@ -164,9 +164,11 @@ class Worktree:
         with disk_errors(f"the sandbox {self._name} has lost its private folders"):
             if not self._scratch.is_dir():
                 self._make_scratch()
+        confinement = self._around.confinement
         writable = (self._scratch, self._exchange.folder)
+        confined = confinement.wrap(argv, workdir=self.workdir, writable=writable)
         ended = process.run(
-            self._around.confinement.wrap(argv, workdir=self.workdir, writable=writable),
+            confined.argv,
             cwd=self.workdir,
             env=command_environment(
                 self._around.env,
@@ -178,12 +180,10 @@ class Worktree:
             timeout_s=timeout_s,
             merge_stderr=True,
             cancel=self._around.cancel,
+            has_keeper=confined.has_keeper,
+            most=confined.most,
         )
-        output = ended.stdout
-        if ended.returncode == process.NOT_FOUND:
-            lacks = self._around.confinement.lacks(output)
-            output += f"loop: {lacks}\n".encode(errors="replace") if lacks else b""
-        return replace(ended, stdout=self._around.redact.data(output))
+        return replace(ended, stdout=self._around.redact.data(_explained(ended, confinement)))
 
     def exchange(self) -> OutboxExchange:
         """Return the folder pair through which the running step and the harness speak."""
@@ -370,7 +370,7 @@ class Worktree:
 
     def _share(self, source: Path, place: Path) -> None:
         """Make a link to a shared folder, or an empty folder that it is mounted on."""
-        is_held = self._around.confinement.is_holding
+        is_held = self._around.confinement.has_mounts
         if is_held and place.is_symlink() and place.readlink() == source:
             place.unlink()
         if not source.is_dir() or os.path.lexists(place) or not place.parent.is_dir():
@@ -387,3 +387,14 @@ class Worktree:
         self._scratch.mkdir(mode=0o700)
         self.scratch.mkdir(mode=0o700)
         write_home(self._scratch / "home")
+
+
+def _explained(ended: ExecResult, confinement: Confinement) -> bytes:
+    """Return what a command said, and what the confinement had to do with its end."""
+    why = f"ended, since {ended.excess}" if ended.excess else ""
+    if not why and ended.returncode != 0:
+        why = confinement.explain(ended)
+    if not why:
+        return ended.stdout
+    begin = b"\n" if ended.stdout and not ended.stdout.endswith(b"\n") else b""
+    return ended.stdout + begin + f"loop: {why}\n".encode(errors="replace")
