@@ -294,7 +294,8 @@ class LoadedSettings:
 
     Attributes:
         origins: For each value, by dotted name.
-        json: Canonical: equal settings give equal text. :func:`from_json` reads it.
+        json: Canonical: equal settings give equal text. :func:`from_json` reads it. The run's cap in
+            dollars is in it only where somebody has set it, for the caps of a user count for more.
         hash: SHA-256 of ``json``, hexadecimal.
     """
 
@@ -322,7 +323,11 @@ def load(
     values, origins = read_sources(Settings, checkout, environ, overrides)
     settings = Settings.model_validate(values)
     dump = settings.model_dump(mode="json")
-    text = json.dumps(dump, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    frozen = dump
+    if "run_usd" not in settings.budget.model_fields_set:
+        budget = {name: value for name, value in dump["budget"].items() if name != "run_usd"}
+        frozen = dump | {"budget": budget}
+    text = json.dumps(frozen, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return LoadedSettings(
         settings=settings,
         origins={

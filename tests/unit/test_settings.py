@@ -114,6 +114,17 @@ def test_the_strongest_source_wins_and_each_value_knows_its_own(tmp_path: Path) 
     assert str(loaded.origins["budget.run_usd"]) == "default"
 
 
+@pytest.mark.parametrize("given", [None, 10.0])
+def test_a_run_remembers_whether_its_cap_in_dollars_was_set(
+    tmp_path: Path, given: float | None
+) -> None:
+    frozen = load(tmp_path, {"budget.run_usd": given}, {}).json
+    budget = from_json(frozen).budget
+    assert budget.run_usd == 10.0
+    assert ("run_usd" in budget.model_fields_set) is (given is not None)
+    assert differences(frozen, load(tmp_path, {}, {}).json) == ()
+
+
 def test_every_value_of_the_loaded_settings_has_an_origin(tmp_path: Path) -> None:
     (tmp_path / "loop.toml").write_text(CONTRACT)
     loaded = load(tmp_path, {}, {})
