@@ -30,6 +30,8 @@ from loopctl.tomlsource.sections import (
     Section,
     Text,
     Texts,
+    Url,
+    Variable,
     Word,
 )
 from loopctl.tomlsource.sources import Origin, Source, read_sources
@@ -141,8 +143,8 @@ class ModelSettings(Section):
     """``[models.TIER]``: which model serves a tier, and what it costs."""
 
     name: Word = Field(description="A LiteLLM model string: `openai/gpt-x-mini`.")
-    api_base: Word | None = Field(default=None, description="The endpoint, where not the usual.")
-    api_key_env: Word | None = Field(
+    api_base: Url | None = Field(default=None, description="The endpoint, where not the usual.")
+    api_key_env: Variable | None = Field(
         default=None, description="The environment variable that holds the key."
     )
     fallbacks: Texts = Field(default=(), description="Models tried in turn when it cannot be had.")

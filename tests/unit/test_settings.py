@@ -313,6 +313,22 @@ def test_an_empty_table_of_a_model_is_one_that_is_not_there(tmp_path: Path) -> N
     assert "it needs name" in faults(tmp_path, "[models.cheap]\napi_base = 'http://x'\n")[0]
 
 
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("api_key_env = 'sk-secret.hush'", "it is no name of an environment variable; keep the"),
+        ("api_base = 'http://me:hush@host/v1'", "it holds a user name or password; keep that"),
+        ("api_base = 'host:8000/v1'", '"host:8000/v1" is no URL that begins with http:// or'),
+    ],
+)
+def test_a_key_among_the_settings_of_a_model_is_refused_and_never_shown(
+    tmp_path: Path, line: str, why: str
+) -> None:
+    (fault,) = faults(tmp_path, f"[models.cheap]\nname = 'openai/x'\n{line}\n")
+    assert fault.startswith(f"loop.toml:3: models.cheap.{line.partition(' ')[0]}: {why}")
+    assert "hush" not in fault
+
+
 SERVERS = """
 [mcp.files]
 command = ["npx", "-y", "some-server", "."]
@@ -368,13 +384,16 @@ def test_a_server_is_a_command_or_a_url_with_variables_by_name(tmp_path: Path) -
         (
             "url = 'https://me:pw@x'",
             (
-                '2: mcp.a.url: "https://me:pw@x" holds a user name or password; name variables in '
-                "headers_env instead"
+                "2: mcp.a.url: it holds a user name or password; keep that in a variable, and name "
+                "it"
             ),
         ),
         (
             "command = ['x']\nenv = ['A=b']",
-            '3: mcp.a.env[0]: "A=b" is no name of an environment variable',
+            (
+                "3: mcp.a.env[0]: it is no name of an environment variable; keep the value in a "
+                "variable, and name that"
+            ),
         ),
         (
             "url = 'https://x'\nheaders_env = { Mcp-Session-Id = 'Y' }",
