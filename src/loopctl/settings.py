@@ -30,6 +30,8 @@ from loopctl.tomlsource.sections import (
     Section,
     Text,
     Texts,
+    Url,
+    Variable,
     Word,
 )
 from loopctl.tomlsource.sources import Origin, Source, read_sources
@@ -151,8 +153,8 @@ class ModelSettings(Section):
     """``[models.TIER]``: which model serves a tier, and what it costs."""
 
     name: Word = Field(description="A LiteLLM model string: `openai/gpt-x-mini`.")
-    api_base: Word | None = Field(default=None, description="The endpoint, where not the usual.")
-    api_key_env: Word | None = Field(
+    api_base: Url | None = Field(default=None, description="The endpoint, where not the usual.")
+    api_key_env: Variable | None = Field(
         default=None, description="The environment variable that holds the key."
     )
     fallbacks: Texts = Field(default=(), description="Models tried in turn when it cannot be had.")
@@ -304,7 +306,8 @@ class LoadedSettings:
 
     Attributes:
         origins: For each value, by dotted name.
-        json: Canonical: equal settings give equal text. :func:`from_json` reads it.
+        json: Canonical: equal settings give equal text. :func:`from_json` reads it. The run's cap in
+            dollars is in it only where somebody has set it, for the caps of a user count for more.
         hash: SHA-256 of ``json``, hexadecimal.
     """
 
@@ -332,7 +335,11 @@ def load(
     values, origins = read_sources(Settings, checkout, environ, overrides)
     settings = Settings.model_validate(values)
     dump = settings.model_dump(mode="json")
-    text = json.dumps(dump, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    frozen = dump
+    if "run_usd" not in settings.budget.model_fields_set:
+        budget = {name: value for name, value in dump["budget"].items() if name != "run_usd"}
+        frozen = dump | {"budget": budget}
+    text = json.dumps(frozen, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return LoadedSettings(
         settings=settings,
         origins={
