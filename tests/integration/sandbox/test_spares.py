@@ -140,7 +140,7 @@ def test_labels_that_a_worker_gave_files_go(rich: OwnedRepository) -> None:
 @pytest.mark.parametrize(
     "spoil",
     [
-        pytest.param(lambda root: (root / "x").mkdir() or _nested(root / "x"), id="nested"),
+        pytest.param(lambda root: _nested(root / "docs"), id="nested"),
         pytest.param(lambda root: (root / ".git").unlink(), id="no pointer"),
         pytest.param(_nested, id="other pointer"),
         pytest.param(lambda root: (root / "src").chmod(0), id="unreadable folder"),
