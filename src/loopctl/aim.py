@@ -1,8 +1,6 @@
 """Turns a goal into tasks of the manifest: what ``sources.kickoff`` needs, put together."""
 
-import threading
 from collections.abc import Callable
-from contextlib import ExitStack
 from dataclasses import dataclass
 
 from loopctl import failpoints
@@ -21,6 +19,7 @@ from loopctl.sandbox.repository import OwnedRepository
 from loopctl.sources.kickoff import Interview, Kickoff, Means, kick_off
 from loopctl.store.kickoffs import KickoffFile
 from loopctl.store.stores import Stores
+from loopctl.worker.link import ModelProcess
 from loopctl.worker.names import GRAPH
 
 
@@ -74,7 +73,7 @@ def take_aim(
     run_id: str,
     base: Sha,
     clock: Clock,
-    cancel: threading.Event,
+    process: ModelProcess,
 ) -> Kickoff:
     """Write what a goal becomes to the manifest, and return it.
 
@@ -86,7 +85,7 @@ def take_aim(
         run_id: Of the run that will drive the tasks.
         base: The commit at which commands are tried.
         clock: For durations.
-        cancel: Set when the user asks to stop.
+        process: Of the models that are asked.
 
     Raises:
         KickoffError: There is nothing that can be used; nothing was written.
@@ -95,18 +94,16 @@ def take_aim(
     """
     _announce(place, run_id, aim.text)
     gate = gate_of(place, stores, repository, clock)
-    with ExitStack() as stack:
-        oracle = stack.enter_context(asking(place, place.settings, stores, run_id, clock, cancel))
-        means = Means(
-            oracle=oracle,
-            run_id=run_id,
-            files=[file.path for file in repository.files(repository.tree_of(base))],
-            manifest=manifest_now(place),
-            preview=place.file.preview,
-            why_unfit=Trial(gate, lambda: base),
-            interview=aim.interview,
-        )
-        kickoff = kick_off(aim.text, means)
+    means = Means(
+        oracle=asking(process, place, stores, run_id, clock),
+        run_id=run_id,
+        files=[file.path for file in repository.files(repository.tree_of(base))],
+        manifest=manifest_now(place),
+        preview=place.file.preview,
+        why_unfit=Trial(gate, lambda: base),
+        interview=aim.interview,
+    )
+    kickoff = kick_off(aim.text, means)
     kept = KickoffFile(place.local)
     kept.save(aim.text, kickoff.suppositions, kickoff.settled)
     try:

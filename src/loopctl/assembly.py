@@ -48,6 +48,7 @@ from loopctl.store.unwritten import UnwrittenFile
 from loopctl.toolports import Consent
 from loopctl.verdict import GateResult
 from loopctl.worker.command import CommandWorker
+from loopctl.worker.link import ModelProcess
 from loopctl.worker.names import COMMAND
 
 
@@ -137,6 +138,7 @@ class Drive(AbstractContextManager["Drive"]):
         start: The commit that new worktrees are made from.
         cancel: Set when the user asks the run to stop.
         person: Who is asked while the run goes on; ``None`` where nobody is there.
+        process: Of the models, where one was begun already.
     """
 
     def __init__(
@@ -154,6 +156,7 @@ class Drive(AbstractContextManager["Drive"]):
         cancel: threading.Event,
         report_fault: Callable[[BaseException], str],
         person: Consent | None = None,
+        process: ModelProcess | None = None,
     ) -> None:
         clock: Clock = SystemClock()
         is_fix = place.own is Own.FIX
@@ -230,6 +233,7 @@ class Drive(AbstractContextManager["Drive"]):
                     clock=clock,
                     emit=self.log.append,
                     cancel=cancel,
+                    process=process,
                 )
             )
             jury = Jury(models.oracle, goal, record.id, settings.budget, stores.verdicts)

@@ -6,7 +6,7 @@ that are driven.
 
 import threading
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
@@ -34,6 +34,7 @@ from loopctl.errors import LoopctlError, UsageError
 from loopctl.events import AnyEvent, Noticed, RunEnded
 from loopctl.landhere import Landing, land_here
 from loopctl.manifest.frontier import Frontier
+from loopctl.modelling import models
 from loopctl.place import Place
 from loopctl.records import RunRecord
 from loopctl.sandbox.interrupt import cancel_on_signals
@@ -47,6 +48,7 @@ from loopctl.store.pause import PauseFile
 from loopctl.store.stores import Stores
 from loopctl.store.unwritten import UnwrittenFile
 from loopctl.toolports import Consent
+from loopctl.worker.link import ModelProcess
 
 _SEVERITY: Final = (0, 4, 3, 5, 2, 1, 130)
 """Exit codes in the order in which they count, the last one first."""
@@ -137,6 +139,10 @@ class Launch:
             goal = replace(manifest, goal=replace(manifest.goal, text=aim.text))
             # Until there is something to drive it is no run that could be carried on.
             plan = self._new(stores, repository, goal, options, RunStatus.FAILED)
+            # What makes the tasks does them: its process takes seconds to start.
+            process = stack.enter_context(
+                closing(models(self._place, self._place.settings, self._clock, self._cancel))
+            )
             take_aim(
                 self._place,
                 aim,
@@ -145,10 +151,10 @@ class Launch:
                 run_id=plan.record.id,
                 base=plan.start,
                 clock=self._clock,
-                cancel=self._cancel,
+                process=process,
             )
             plan = replace(plan, manifest=self._place.file.load(), land=options.land)
-            return self._drive(stores, repository, plan)
+            return self._drive(stores, repository, plan, process)
 
     def draw(self, source: Source, options: RunOptions) -> RunEnded | None:
         """Drive a new run over tasks that are drawn from the tree; ``None`` where there are none.
@@ -372,6 +378,7 @@ class Launch:
         stores: Stores,
         repository: OwnedRepository,
         plan: _Plan,
+        process: ModelProcess | None = None,
     ) -> RunEnded:
         record, scope = plan.record, plan.scope
         # Whoever asks from here on means this drive.
@@ -391,6 +398,7 @@ class Launch:
             cancel=self._cancel,
             report_fault=self._report_fault,
             person=self._person(self._cancel) if self._person is not None else None,
+            process=process,
         ) as drive:
             kept = KickoffFile(self._place.local)
             suppositions, settled = kept.load(record.goal)

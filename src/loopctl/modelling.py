@@ -4,8 +4,8 @@ Nothing here is started before a step needs it, but for :meth:`Modelling.warm`.
 """
 
 import threading
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, ExitStack, closing, contextmanager
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, ExitStack, closing
 from dataclasses import replace
 from types import TracebackType
 
@@ -31,7 +31,7 @@ from loopctl.store.memories import SqliteMemories
 from loopctl.store.stores import Stores
 from loopctl.worker.host import GraphWorker
 from loopctl.worker.link import CHILD, ModelProcess
-from loopctl.worker.model.routes import NETWORK_VARIABLES, Routes, routes_of
+from loopctl.worker.model.routes import NETWORK_VARIABLES, routes_of
 from loopctl.worker.names import GRAPH
 from loopctl.worker.oracle import ChildOracle
 from loopctl.worker.variables import child_environment
@@ -46,6 +46,7 @@ class Modelling(AbstractContextManager["Modelling"]):
         settings: Frozen at its start.
         manifest: As it was when the drive began; the modes of its tasks count.
         tree: Returns the tree whose files are recalled.
+        process: Of the models, where one was begun already; whoever began it ends it.
     """
 
     def __init__(
@@ -61,13 +62,14 @@ class Modelling(AbstractContextManager["Modelling"]):
         clock: Clock,
         emit: Emit,
         cancel: threading.Event,
+        process: ModelProcess | None = None,
     ) -> None:
         self.routes = routes_of(settings.models, place.env)
         self._closing = ExitStack()
         self._replies = stores.replies
         self._purse = stores.purse(run_caps(settings.budget))
-        process = _process(place, self.routes, clock, cancel)
-        self._closing.callback(process.close)
+        if process is None:
+            process = self._closing.enter_context(closing(models(place, settings, clock, cancel)))
         servers = self._closing.enter_context(
             Servers(
                 settings.mcp,
@@ -155,7 +157,9 @@ class Modelling(AbstractContextManager["Modelling"]):
         self._closing.close()
 
 
-def _process(place: Place, routes: Routes, clock: Clock, cancel: threading.Event) -> ModelProcess:
+def models(place: Place, settings: Settings, clock: Clock, cancel: threading.Event) -> ModelProcess:
+    """Return the process that speaks to models; it is started when the first one is asked."""
+    routes = routes_of(settings.models, place.env)
     env = child_environment(place.env, routes.variables | frozenset(NETWORK_VARIABLES))
     return ModelProcess(
         lambda: ProcessService(CHILD, cwd=place.local, env=env),
@@ -172,17 +176,10 @@ def _contexts(settings: Settings, tasks: tuple[Task, ...]) -> Callable[[str], Co
     return lambda task: own[modes.get(task, settings.loop.mode)]  # type: ignore[call-overload]
 
 
-@contextmanager
 def asking(
-    place: Place,
-    settings: Settings,
-    stores: Stores,
-    run_id: str,
-    clock: Clock,
-    cancel: threading.Event,
-) -> Iterator[ChildOracle]:
-    """Ask models outside of any drive; ``run_id`` pays, and is in the store already."""
-    routes = routes_of(settings.models, place.env)
-    purse = stores.purse(run_caps(settings.budget))
-    with closing(_process(place, routes, clock, cancel)) as process:
-        yield ChildOracle(process, purse, clock=clock, run_id=run_id, is_there=routes.is_there)
+    process: ModelProcess, place: Place, stores: Stores, run_id: str, clock: Clock
+) -> ChildOracle:
+    """Return what asks models outside of any drive; ``run_id`` pays, and is in the store already."""
+    routes = routes_of(place.settings.models, place.env)
+    purse = stores.purse(run_caps(place.settings.budget))
+    return ChildOracle(process, purse, clock=clock, run_id=run_id, is_there=routes.is_there)

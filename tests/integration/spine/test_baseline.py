@@ -56,6 +56,7 @@ def test_the_answer_counts_for_a_result_that_is_judged_anew_on_a_moved_head(red:
     assert red.landed() == ["T0", "T1"]
 
 
+@pytest.mark.slow
 def test_strict_goes_on_as_before_and_asks_again(red: Any) -> None:
     red.run()
     done = red.answer("T1.1", "strict")

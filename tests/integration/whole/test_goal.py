@@ -44,6 +44,7 @@ def test_an_existing_manifest_is_extended_byte_for_byte(whole: Make) -> None:
     assert manifest(one).startswith(old)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("goal", ["-x", "status"])
 def test_any_text_is_a_goal_where_it_is_called_one(whole: Make, goal: str) -> None:
     one = begun(whole, Mind())
@@ -53,7 +54,10 @@ def test_any_text_is_a_goal_where_it_is_called_one(whole: Make, goal: str) -> No
 
 @pytest.mark.parametrize(
     ("point", "is_written"),
-    [("manifest.before_create:1", False), ("manifest.after_create:1", True)],
+    [
+        pytest.param("manifest.before_create:1", False, marks=pytest.mark.slow),
+        ("manifest.after_create:1", True),
+    ],
 )
 def test_a_kickoff_that_is_killed_leaves_the_manifest_untouched_or_whole(
     whole: Make, point: str, *, is_written: bool

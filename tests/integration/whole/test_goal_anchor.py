@@ -38,7 +38,7 @@ SENTENCE = [{"criterion": "every word is there"}]
     [
         ({"met": "yes", "why": "so", "quotes": []}, 3),
         ({"met": "yes", "why": "so", "quotes": [{"path": "A.txt", "text": "the whole word"}]}, 3),
-        ({"met": "no", "why": "it is not", "quotes": []}, 4),
+        pytest.param({"met": "no", "why": "it is not", "quotes": []}, 4, marks=pytest.mark.slow),
     ],
 )
 def test_a_sentence_is_met_only_by_a_quote_that_stands_in_the_files(
@@ -92,6 +92,7 @@ def test_proposed_tasks_come_in_only_where_they_serve_an_open_criterion(whole: M
     assert "it names no done-criterion of the goal" in report
 
 
+@pytest.mark.slow
 def test_no_more_tasks_come_in_than_the_setting_allows(whole: Make) -> None:
     mind = Mind(CLEAR, backlog(todo("A"), done_when=[{"check": "test -e C.txt"}]))
     mind.proposals = [
@@ -108,6 +109,7 @@ def test_no_more_tasks_come_in_than_the_setting_allows(whole: Make) -> None:
     assert len(tomllib.loads(manifest(one))["task"]) == 1
 
 
+@pytest.mark.slow
 def test_a_proposed_task_whose_verify_command_passes_already_is_rejected(whole: Make) -> None:
     mind = Mind(CLEAR, backlog(todo("A"), done_when=[{"check": "test -e C.txt"}]))
     proposal = {"title": "C", "prompt": "Write the word into C.txt", "serves": "1"}

@@ -6,6 +6,8 @@ import subprocess
 import sys
 import tomllib
 
+import pytest
+
 from tests.integration.whole.mind import (
     RESTING,
     UNCLEAR,
@@ -55,6 +57,7 @@ def test_another_answer_marks_what_rests_on_the_assumption_again(whole: Make) ->
     assert sorted(subjects.split()) == ["A", "B"]
 
 
+@pytest.mark.slow
 def test_the_answer_that_was_assumed_marks_nothing_again(whole: Make) -> None:
     one = begun(whole, Mind(UNCLEAR, RESTING))
     assert one.run("Write words").code == 0
@@ -93,6 +96,7 @@ def test_everything_unclear_is_asked_in_one_round_and_what_is_skipped_is_assumed
     assert table["goal"] == {"text": "Write words", "done_when": [{"check": "test -e B.txt"}]}
 
 
+@pytest.mark.slow
 def test_what_was_assumed_outlives_a_kill_right_after_the_manifest_was_written(
     whole: Make,
 ) -> None:

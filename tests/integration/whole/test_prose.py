@@ -202,7 +202,9 @@ def test_what_stays_unclear_is_one_scope_decision_whose_answer_the_judge_sees(
     assert "The answer: ten, and MIT" in str(readers(one)[-1].messages[1]["content"])
 
 
-@pytest.mark.parametrize("path", ["docs/other.md", "docs/.gitkeep"])
+@pytest.mark.parametrize(
+    "path", ["docs/other.md", pytest.param("docs/.gitkeep", marks=pytest.mark.slow)]
+)
 def test_without_its_output_a_task_is_never_done_and_no_judge_is_asked(
     whole: Make, path: str
 ) -> None:
@@ -216,7 +218,9 @@ def test_without_its_output_a_task_is_never_done_and_no_judge_is_asked(
     assert ended.task("T1")["landed"] in {None, ""}
 
 
-@pytest.mark.parametrize("point", ["next.gate:2", "next.gate:3"])
+@pytest.mark.parametrize(
+    "point", [pytest.param("next.gate:2", marks=pytest.mark.slow), "next.gate:3"]
+)
 def test_a_killed_run_goes_on_in_its_round(whole: Make, point: str) -> None:
     one = begun(whole, Author([flawed(), sound()], [serves()]))
     killed = one.run(LOOP_FAILPOINT=point)
@@ -228,6 +232,7 @@ def test_a_killed_run_goes_on_in_its_round(whole: Make, point: str) -> None:
     assert (asked(one).count("worker"), len(readers(one))) == (5, 3)
 
 
+@pytest.mark.slow
 def test_a_judge_that_does_not_fit_the_cap_is_not_asked(whole: Make) -> None:
     long = "the way is long and winding and has no end at all " * 1200
     author = Author([sound("in a file")], [serves(quote="the way is long")])
