@@ -78,7 +78,9 @@ class Issuer:
             run_id=work.run_id,
             option=work.option,
             candidate=work.session.candidate,
-            tier=tier(work.task, work.option, is_planning=is_planning),
+            tier=tier(
+                work.task, work.option, is_planning=is_planning, is_trial=work.trial is not None
+            ),
             past=self.past,
             todos=tuple(todo_line(todo) for todo in plan.todos),
             known=self._known(),
@@ -86,6 +88,7 @@ class Issuer:
             replies=self._replies(iteration),
             observation=observation,
             answer=work.answer,
+            settled=plan.forks.settled,
             budget=plan.budget,
             is_planning=is_planning,
             resume=resume,
@@ -141,8 +144,16 @@ class Issuer:
         return self._recalled.get(todo.id, ())
 
 
-def tier(task: Task, option: Option | None, *, is_planning: bool) -> str:
-    """Return which model does a step: the task's own word, or what the step is worth."""
+def tier(
+    task: Task, option: Option | None, *, is_planning: bool, is_trial: bool = False
+) -> str:
+    """Return which model does a step: the task's own word, or what the step is worth.
+
+    What tries an option of a fork is cheap whatever the task says: the gate looks at it, and
+    where none passes the plan goes on with the task's own model.
+    """
+    if is_trial:
+        return "cheap"
     if task.model is not None:
         return task.model
     if is_planning:
