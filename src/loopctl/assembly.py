@@ -29,6 +29,7 @@ from loopctl.events import AnyEvent, Noticed
 from loopctl.judges.criterion import CriterionJudge
 from loopctl.judges.evidence import observation
 from loopctl.judges.gate import CodeGate, code_gate
+from loopctl.judges.scope import ScopeJudge
 from loopctl.judges.trial import Trial
 from loopctl.manifest.frontier import Frontier
 from loopctl.place import Own, Place
@@ -229,7 +230,9 @@ class Drive(AbstractContextManager["Drive"]):
                     cancel=cancel,
                 )
             )
-            tools = models.equip(tools)
+            tools = replace(
+                models.equip(tools), choose=ScopeJudge(models.oracle, goal, record.id)
+            )
             workers.update(models.workers)
             if is_judging:
                 judge_text = CriterionJudge(

@@ -12,6 +12,9 @@ from typing import Final
 from loopctl.forking import Bucket
 from loopctl.steps import ForkRaised
 
+MOST_CHARS: Final = 40_000
+"""Of a fork that is read; more is no question that anybody could settle."""
+
 _EXTERNAL: Final = re.compile(
     r"\b(?:"
     r"credentials?|passwords?|passphrases?|secrets?|(?:api|access|private|signing)[ _-]?keys?"
@@ -26,8 +29,7 @@ _EXTERNAL: Final = re.compile(
     r"|(?:drop|delete|wipe|truncate) (?:the |a |all )*(?:data|databases?|tables?|buckets?|users?)"
     r"|(?:cloud|hosting|payment|email) providers?|vendors?|aws|azure|gcp"
     r"|send (?:an? |the )?(?:e-?mails?|messages?|notifications?)"
-    r")\b",
-    re.IGNORECASE,
+    r")\b"
 )
 
 _SCOPE: Final = re.compile(
@@ -36,8 +38,7 @@ _SCOPE: Final = re.compile(
     r"|backwards?[ -]compatib\w+|breaking changes?|public (?:api|interface|names?)"
     r"|user[ -](?:facing|visible)|look and feel|taste|wording|naming"
     r"|default (?:value|behaviou?r)|which (?:features?|formats?|platforms?|languages?|versions?)"
-    r")\b",
-    re.IGNORECASE,
+    r")\b"
 )
 
 NARROW: Final = frozenset({"mvp", "narrow", "narrower", "minimal", "minimum", "basic", "core"})
@@ -59,6 +60,8 @@ def bucket_of(raised: ForkRaised) -> Sorted:
     text = words_of(raised)
     if said == Bucket.EXTERNAL:
         return Sorted(Bucket.EXTERNAL, "the worker says so")
+    if len(text) > MOST_CHARS:
+        return Sorted(Bucket.EXTERNAL, "it is too long to be read")
     if found := _EXTERNAL.search(text):
         return Sorted(Bucket.EXTERNAL, f'it speaks of "{_shown(found[0])}"')
     if said not in set(Bucket):
@@ -73,10 +76,10 @@ def bucket_of(raised: ForkRaised) -> Sorted:
 
 
 def words_of(raised: ForkRaised) -> str:
-    """Return all that a fork says, as one text."""
+    """Return all that a fork says, as one text in small letters."""
     options = (f"{option.name}\n{option.prompt}" for option in raised.options)
     # Names are often written as identifiers.
-    return "\n".join((raised.question, raised.best_guess, *options)).replace("_", " ")
+    return "\n".join((raised.question, raised.best_guess, *options)).replace("_", " ").lower()
 
 
 def extent(name: str) -> str:
