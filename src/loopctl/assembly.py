@@ -230,9 +230,7 @@ class Drive(AbstractContextManager["Drive"]):
                     cancel=cancel,
                 )
             )
-            tools = replace(
-                models.equip(tools), choose=ScopeJudge(models.oracle, goal, record.id)
-            )
+            tools = replace(models.equip(tools), choose=ScopeJudge(models.oracle, goal, record.id))
             workers.update(models.workers)
             if is_judging:
                 judge_text = CriterionJudge(

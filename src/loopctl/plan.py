@@ -159,7 +159,7 @@ class Plan:
     budget: Budget = field(default_factory=Budget)
     status: PlanStatus = PlanStatus.ACTIVE
     stop: StopReason | None = None
-    forks: Forks = Forks()
+    forks: Forks = field(default_factory=Forks)
 
     @property
     def active(self) -> Todo | None:

@@ -86,7 +86,9 @@ class Beam:
         fork = parent.plan.forks.tried
         if fork is None:
             raise ValueError("the plan is at no fork")
-        works = [self._trial(parent, base, fork, number) for number in range(1, len(fork.options) + 1)]
+        works = [
+            self._trial(parent, base, fork, number) for number in range(1, len(fork.options) + 1)
+        ]
         with ThreadPoolExecutor(self._width, thread_name_prefix=parent.task.id) as pool:
             scored = list(pool.map(lambda work: self._score(work, base), works))
         winner = forks.pick(scored)
@@ -156,9 +158,7 @@ class Beam:
             result="\n".join(summaries),
         )
 
-    def _unresolved(
-        self, parent: Work, base: Sha, scored: Sequence[forks.Scored]
-    ) -> Ended | None:
+    def _unresolved(self, parent: Work, base: Sha, scored: Sequence[forks.Scored]) -> Ended | None:
         """Return the end where a fork stays open: candidates ask, or the run's money is spent.
 
         That a candidate has spent its share asks nobody: the plan has the rest.
@@ -226,9 +226,7 @@ class Beam:
             result="\n".join(results) or winner.result,
         )
 
-    def _fruitless(
-        self, parent: Work, fork: Fork, scored: Sequence[forks.Scored]
-    ) -> Checkpoint:
+    def _fruitless(self, parent: Work, fork: Fork, scored: Sequence[forks.Scored]) -> Checkpoint:
         """Return the checkpoint with which the evidence of a fork goes back to its plan."""
         plan = _resolved(parent.plan, [one.ended.plan.budget for one in scored])
         plan = replace(plan, forks=replace(plan.forks, fruitless=plan.forks.fruitless + 1))
@@ -249,9 +247,7 @@ class Beam:
             return words
         return f"{words}. {cut(clean(self._tools.describe(ended.gate)), _EVIDENCE_BYTES)}"
 
-    def _save(
-        self, parent: Work, base: Sha, works: Sequence[Work], checkpoint: Checkpoint
-    ) -> None:
+    def _save(self, parent: Work, base: Sha, works: Sequence[Work], checkpoint: Checkpoint) -> None:
         """Save what the plan goes on from, under a number after all steps of the fork."""
         sessions = [self._session(work, work.session.candidate, base) for work in works]
         last = max(session.iteration for session in sessions)

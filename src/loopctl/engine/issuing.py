@@ -144,9 +144,7 @@ class Issuer:
         return self._recalled.get(todo.id, ())
 
 
-def tier(
-    task: Task, option: Option | None, *, is_planning: bool, is_trial: bool = False
-) -> str:
+def tier(task: Task, option: Option | None, *, is_planning: bool, is_trial: bool = False) -> str:
     """Return which model does a step: the task's own word, or what the step is worth.
 
     What tries an option of a fork is cheap whatever the task says: the gate looks at it, and

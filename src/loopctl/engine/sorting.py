@@ -83,7 +83,9 @@ class Sorter:
             return
         option, why = self._chosen(raised, sorted_, plan)
         if option is not None:
-            self._take(found, raised, sorted_, Settled(raised.question, option.name, option.prompt, why))
+            self._take(
+                found, raised, sorted_, Settled(raised.question, option.name, option.prompt, why)
+            )
         elif sorted_.bucket is not Bucket.QUALITY:
             reason = f"{sorted_.reason}; {why}" if why else sorted_.reason
             self._tell(raised, sorted_.bucket, reason)
@@ -96,9 +98,7 @@ class Sorter:
             self._tell(raised, sorted_.bucket, sorted_.reason)
             found.forks = replace(found.forks, tried=self._tried(raised, iteration))
 
-    def _chosen(
-        self, raised: ForkRaised, sorted_: Sorted, plan: Plan
-    ) -> tuple[Option | None, str]:
+    def _chosen(self, raised: ForkRaised, sorted_: Sorted, plan: Plan) -> tuple[Option | None, str]:
         """Return the option that is taken without trial or question, and why; or why none is."""
         if sorted_.bucket is Bucket.EXTERNAL:
             return None, ""
@@ -118,9 +118,7 @@ class Sorter:
             return options[0], "the budget has no step for each option"
         return None, ""
 
-    def _take(
-        self, found: _Found, raised: ForkRaised, sorted_: Sorted, settled: Settled
-    ) -> None:
+    def _take(self, found: _Found, raised: ForkRaised, sorted_: Sorted, settled: Settled) -> None:
         reason = f"{sorted_.reason}; {settled.reason}"
         self._tell(raised, sorted_.bucket, reason, settled.option)
         kept = (*found.forks.settled, settled)[-_MOST_SETTLED:]
@@ -149,7 +147,9 @@ class Sorter:
 def settled_line(settled: Settled) -> str:
     """Return in one line what a worker is told of a fork that was settled."""
     how = f" ({one_line(settled.prompt, 500)})" if settled.prompt else ""
-    return f"The fork {settled.question!r} is settled: {settled.option}{how}, since {settled.reason}."
+    return (
+        f"The fork {settled.question!r} is settled: {settled.option}{how}, since {settled.reason}."
+    )
 
 
 def _is_same(settled: Settled, raised: ForkRaised) -> bool:

@@ -57,7 +57,10 @@ class ScopeJudge:
         Raises:
             CancelledError: The run was asked to stop.
         """
-        said = [self._goal.text, *(one.check or one.criterion or "" for one in self._goal.done_when)]
+        said = [
+            self._goal.text,
+            *(one.check or one.criterion or "" for one in self._goal.done_when),
+        ]
         if not any(text.strip() for text in said):
             return "", "there is no goal that could say"
         form = _form(len(raised.options))

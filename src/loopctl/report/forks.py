@@ -26,9 +26,7 @@ def fork_event(
         case ForkResolved():
             if not event.question:
                 return replace(task, winner=event.winner, fork_reason=event.reason)
-            fork = ForkSummary(
-                event.question, Bucket.QUALITY, event.reason, event.winner or ""
-            )
+            fork = ForkSummary(event.question, Bucket.QUALITY, event.reason, event.winner or "")
             return replace(task, forks=_latest(task.forks, fork))
         case _:
             assert_never(event)

@@ -61,7 +61,12 @@ def test_the_workers_word_makes_it_stricter_but_never_laxer() -> None:
 
 @pytest.mark.parametrize(
     "words",
-    ["Which tokenizer?", "Release the lock early?", "Accountant or Ledger class?", "lawn or grass?"],
+    [
+        "Which tokenizer?",
+        "Release the lock early?",
+        "Accountant or Ledger class?",
+        "lawn or grass?",
+    ],
 )
 def test_words_that_only_look_like_the_outside_do_not_count(words: str) -> None:
     assert bucket_of(fork(words, "quality")).bucket is Bucket.QUALITY
