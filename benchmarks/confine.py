@@ -51,8 +51,16 @@ def run() -> dict[str, float]:
 
 def _time(by: Confinement, workdir: Path, scratch: Path, env: dict[str, str]) -> float:
     begun = time.perf_counter()
-    argv = by.wrap(["sh", "-c", "true"], workdir=workdir, writable=[scratch])
-    ended = process.run(argv, cwd=workdir, env=env, timeout_s=60, merge_stderr=True)
+    confined = by.wrap(["sh", "-c", "true"], workdir=workdir, writable=[scratch])
+    ended = process.run(
+        confined.argv,
+        cwd=workdir,
+        env=env,
+        timeout_s=60,
+        merge_stderr=True,
+        has_keeper=confined.has_keeper,
+        most=confined.most,
+    )
     taken = time.perf_counter() - begun
     if ended.returncode != 0:
         sys.exit(ended.stdout.decode(errors="replace"))

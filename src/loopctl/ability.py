@@ -1,15 +1,18 @@
 """Which workers can be relied on here; finds out what confines a command where a model works."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from typing import Final
 
-from loopctl.domain import Goal, PolicyFinding, Task
+from loopctl.domain import Goal, PolicyFinding, Task, TaskStatus
 from loopctl.engine.workable import why_unworkable
 from loopctl.place import Place
-from loopctl.sandbox.confine.choice import tried
+from loopctl.sandbox.confine.trying import tried
 from loopctl.sandbox.floor.classes import Commands, class_of
 from loopctl.settings import Settings
 from loopctl.worker.model.routes import routes_of
 from loopctl.worker.names import COMMAND, GRAPH
+
+_OVER: Final = frozenset({TaskStatus.DONE, TaskStatus.ABANDONED})
 
 
 def hindrances(
@@ -31,7 +34,7 @@ def hindrances(
 def _unconfined(env: Mapping[str, str]) -> str:
     """Return why nothing keeps what a model does inside its worktree; empty where something does."""
     trial = tried(env)
-    if trial.program:
+    if trial.is_holding:
         return ""
     return (
         f"nothing keeps what a model does inside its worktree: {trial.why}; {trial.mend}, or run "
@@ -45,9 +48,16 @@ def obstacle(task: Task, place: Place, settings: Settings, *, is_attended: bool)
     return why_unworkable(task, settings.loop.worker, found)
 
 
-def judges_by_model(goal: Goal, settings: Settings, env: Mapping[str, str]) -> bool:
-    """Return whether a model is there and the goal has a done-criterion that only one can judge."""
-    is_needed = any(criterion.check is None for criterion in goal.done_when)
+def judges_by_model(
+    goal: Goal, tasks: Sequence[Task], settings: Settings, env: Mapping[str, str]
+) -> bool:
+    """Return whether a model is there and something that only one can judge.
+
+    That is a done-criterion in words, and the result of a task of prose that is still to be done.
+    """
+    is_needed = any(criterion.check is None for criterion in goal.done_when) or any(
+        task.is_prose and task.status not in _OVER for task in tasks
+    )
     return is_needed and routes_of(settings.models, env).is_there
 
 

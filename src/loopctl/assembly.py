@@ -29,6 +29,7 @@ from loopctl.events import AnyEvent, Noticed
 from loopctl.judges.criterion import CriterionJudge
 from loopctl.judges.evidence import observation
 from loopctl.judges.gate import CodeGate, code_gate
+from loopctl.judges.jury import Jury
 from loopctl.judges.scope import ScopeJudge
 from loopctl.judges.trial import Trial
 from loopctl.manifest.frontier import Frontier
@@ -104,8 +105,9 @@ def gate_of(
     repository: OwnedRepository,
     clock: Clock,
     settings: Settings | None = None,
+    jury: Jury | None = None,
 ) -> CodeGate:
-    """Return the gate of code tasks, by the settings of a run or by those of now."""
+    """Return the gate, by the settings of a run or by those of now; a jury judges prose."""
     settings = settings or place.settings
     return code_gate(
         repository,
@@ -115,6 +117,7 @@ def gate_of(
         setup_cmd=settings.sandbox.setup_cmd,
         manifest=place.manifest_in_tree,
         signature=fixing.signature if place.own is Own.FIX else None,
+        jury=jury,
         redact=place.redactor(),
     )
 
@@ -211,7 +214,7 @@ class Drive(AbstractContextManager["Drive"]):
         )
         workers = light_workers()
         judge_text = None
-        is_judging = judges_by_model(goal, settings, place.env)
+        is_judging = judges_by_model(goal, manifest.tasks, settings, place.env)
         if is_judging or any(asks_models(task, settings) for task in manifest.tasks):
             # Loading what speaks to models takes as long as a small task.
             from loopctl.modelling import Modelling  # noqa: PLC0415
@@ -230,7 +233,10 @@ class Drive(AbstractContextManager["Drive"]):
                     cancel=cancel,
                 )
             )
-            tools = replace(models.equip(tools), choose=ScopeJudge(models.oracle, goal, record.id))
+            jury = Jury(models.oracle, goal, record.id, settings.budget, stores.verdicts)
+            gate = gate_of(place, stores, repository, clock, settings, jury)
+            choose = ScopeJudge(models.oracle, goal, record.id)
+            tools = replace(models.equip(tools), gate=gate, choose=choose)
             workers.update(models.workers)
             if is_judging:
                 judge_text = CriterionJudge(

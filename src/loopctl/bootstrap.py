@@ -188,12 +188,16 @@ class Project:
         return self.place.redactor()
 
     def runs(self) -> tuple[RunRecord, ...]:
-        """Return all runs, newest first; one whose owner is dead reads ``interrupted``."""
+        """Return all runs that have begun, newest first; where the owner is dead, ``interrupted``.
+
+        A goal of which no tasks were made has begun none.
+        """
         return tuple(
             replace(record, status=RunStatus.INTERRUPTED)
             if record.status is RunStatus.RUNNING and not self.is_driven(record.id)
             else record
             for record in self._records()
+            if self._is_begun(record)
         )
 
     def _records(self) -> tuple[RunRecord, ...]:
@@ -225,18 +229,17 @@ class Project:
 
         return {
             record.id: check(self.run_folder(record.id), is_open=record.status is RunStatus.RUNNING)
-            if self._has_files(record)
+            if self.run_folder(record.id).is_dir()
             else None
             for record in self._records()
-            if run_id in {None, record.id}
+            if run_id in {None, record.id} and self._is_begun(record)
         }
 
-    def _has_files(self, record: RunRecord) -> bool:
-        """Return whether there should be a chain: a kickoff that failed has begun no run."""
+    def _is_begun(self, record: RunRecord) -> bool:
+        """Return whether tasks were made of its goal, where it began with one."""
         from loopctl.store.eventlog import has_events
 
-        folder = self.run_folder(record.id)
-        return folder.is_dir() and (record.status is not RunStatus.FAILED or has_events(folder))
+        return record.status is not RunStatus.FAILED or has_events(self.run_folder(record.id))
 
     def probe_gate(self, ids: Sequence[str] = ()) -> "Iterator[tuple[Task, Sensitivity]]":
         """Yield the named tasks, or all, with what their verify commands made of faults."""
@@ -381,7 +384,7 @@ def _limits(budget: Mapping[str, float]) -> Limits:
 
 def tools() -> tuple[Tool, ...]:
     """Return python, git and what confines a sandbox, as found; starts processes."""
-    from loopctl.sandbox.confine.choice import tried
+    from loopctl.sandbox.confine.trying import tried
     from loopctl.sandbox.git import git_version
 
     version = ".".join(str(part) for part in sys.version_info[:3])
@@ -389,11 +392,7 @@ def tools() -> tuple[Tool, ...]:
         git = Tool("git", git_version(setting.environment().get("PATH", "")), is_usable=True)
     except MachineError as exc:
         git = Tool("git", str(exc), is_usable=False)
-    trial = tried(setting.environment())
-    held = f"bubblewrap holds ({trial.program})" if trial.program else f"none: {trial.why}"
-    confinement = Tool(
-        "confinement", f"{held}; {trial.mend}" if trial.mend else held, is_usable=True
-    )
+    confinement = Tool("confinement", tried(setting.environment()).words, is_usable=True)
     return (Tool("python", version, is_usable=True), git, confinement)
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final, Protocol
 
 from loopctl.domain import Limits, Usage
+from loopctl.moneyports import Refused
 from loopctl.past import Past
 from loopctl.records import Capsule
 
@@ -58,10 +59,15 @@ class Answered:
 
 @dataclass(frozen=True, slots=True)
 class Unanswered:
-    """There is no answer, and why: no model, no money, nonsense again and again. One line."""
+    """There is no answer, and why: no model, no money, nonsense again and again. One line.
+
+    Attributes:
+        refused: The cap that it would have passed, where that is the reason.
+    """
 
     reason: str
     usage: Usage = field(default_factory=Usage)
+    refused: Refused | None = None
 
 
 class Oracle(Protocol):

@@ -110,6 +110,13 @@ class Task:
     budget: Limits = field(default_factory=Limits)
     approved: tuple[str, ...] = ()
     """Keys of the hits that a person lets land: set by answers, never by the manifest."""
+    clarified: tuple[str, ...] = ()
+    """What a person has said about its output, each with its question: set by answers."""
+
+    @property
+    def is_prose(self) -> bool:
+        """Its result is a text that judges read."""
+        return self.kind is not Kind.CODE
 
 
 @dataclass(frozen=True, slots=True)
@@ -197,6 +204,7 @@ class ExecResult:
         duration_ms: Wall time from start to the end of the last process of its group.
         timed_out: The time limit ended it.
         truncated: Some of the output was dropped.
+        excess: In words, of what it took too much and was ended for it; empty for nothing.
     """
 
     returncode: int
@@ -205,6 +213,7 @@ class ExecResult:
     duration_ms: int = 0
     timed_out: bool = False
     truncated: bool = False
+    excess: str = ""
 
 
 class Axis(StrEnum):

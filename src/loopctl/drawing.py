@@ -1,15 +1,20 @@
 """Runs over a manifest of their own: tasks that are drawn from the tree, not read from a file."""
 
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Final, Protocol
 
-from loopctl.domain import Manifest, Sha
+from loopctl.domain import Manifest, RunStatus, Sha
 from loopctl.manifest.extend import written
 from loopctl.manifest.replace import create_file
 from loopctl.place import Own, Place
 from loopctl.ports import Gate
+from loopctl.records import RunRecord
 from loopctl.sandbox.repository import OwnedRepository
 from loopctl.store.eventlog import make_private
+
+UNENDED: Final = frozenset({RunStatus.RUNNING, RunStatus.INTERRUPTED})
+"""How a run stands that was cut short, where no process drives it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +58,14 @@ class Source(Protocol):
         """
         ...
 
+    def has_drawn(self, bench: Bench, manifest: Manifest) -> bool:
+        """Return whether the tasks of an earlier run are what is asked for now; runs no command.
+
+        Raises:
+            UserError: Nothing can be drawn; says why.
+        """
+        ...
+
 
 def keep(bench: Bench, own: Own, manifest: Manifest) -> Place:
     """Write the manifest of a run into the run's folder; return the place that reads it there."""
@@ -60,3 +73,32 @@ def keep(bench: Bench, own: Own, manifest: Manifest) -> Place:
     make_private(path.parent)
     create_file(path, written(manifest).encode())
     return bench.place.of_run(bench.run_id)
+
+
+def cut_short(
+    bench: Bench, source: Source, records: Sequence[RunRecord], *, is_wip: bool
+) -> RunRecord | None:
+    """Return the newest run of a source where it was cut short and is what is asked for now.
+
+    Args:
+        bench: Its base and run do not matter.
+        source: What is asked for.
+        records: All runs, the newest first.
+        is_wip: The checkout has uncommitted changes that are to be taken along: they have to be
+            those that the run took.
+    """
+    mine = ((one, bench.place.of_run(one.id)) for one in records)
+    record, place = next((one for one in mine if one[1].own is source.own), (None, None))
+    if record is None or place is None or record.status not in UNENDED or record.is_wip != is_wip:
+        return None
+    if is_wip and not _is_as_taken(bench.repository, record.base):
+        return None
+    of_record = replace(bench, base=record.base, run_id=record.id)
+    return record if source.has_drawn(of_record, place.file.load()) else None
+
+
+def _is_as_taken(repository: OwnedRepository, base: Sha) -> bool:
+    """Return whether the checkout's files, and what they are changes of, are still as they were."""
+    now = repository.snapshot_checkout()
+    is_same_head = repository.is_within(repository.head(), base)
+    return is_same_head and repository.tree_of(now) == repository.tree_of(base)

@@ -14,7 +14,7 @@ from loopctl.domain import Axis, DecisionKind, RunStatus, Scope, TaskStatus, Usa
 from loopctl.eventbase import Event
 from loopctl.forkevents import ForkClassified
 from loopctl.plan import StepProgress
-from loopctl.suggestions import AssumptionRecorded, ProposalJudged, TaskProposed
+from loopctl.suggestions import AssumptionRecorded, ProposalJudged, TaskProposed, TodoAdded
 from loopctl.verdict import CheckResult, Verdict
 
 
@@ -354,6 +354,7 @@ AnyEvent = Annotated[
     | PlanRevised
     | TodoClosed
     | TodoReopened
+    | TodoAdded
     | MessageRejected
     | AssumptionRecorded
     | TaskProposed

@@ -8,7 +8,7 @@ from loopctl.domain import Goal, Manifest, Task
 from loopctl.drawing import Bench
 from loopctl.mending import command_of
 from loopctl.place import Own
-from loopctl.sources.evolving import LeftOut, check_of, task_of
+from loopctl.sources.evolving import LeftOut, check_of, commits_of, goal_of, keeps_green, task_of
 from loopctl.sources.mining import (
     Commit,
     Finding,
@@ -65,8 +65,24 @@ class Evolving:
         self.tell(tasks, left_out)
         if self.is_dry or not tasks:
             return None
-        text = f"Finish what the last {self.commits} commits left undone"
-        return Manifest(Goal(text), tuple(tasks))
+        return Manifest(Goal(goal_of(self.commits)), tuple(tasks))
+
+    def has_drawn(self, bench: Bench, manifest: Manifest) -> bool:
+        """Return whether the tasks of an earlier run are those of now: history, tests, worker.
+
+        Raises:
+            ManifestError: No command was given, and the manifest, which may have one, is broken.
+        """
+        if self.is_dry or commits_of(manifest.goal.text) != self.commits:
+            return False
+        found = command_of(bench) if self.verify_cmd is None else None
+        # Tests that were red at the base are no part of the commands.
+        tests = (self.verify_cmd,) if self.verify_cmd else (found.command if found else "", "")
+        return all(
+            task.command == self.command
+            and any(keeps_green(task.verify_cmd or "", one) for one in tests)
+            for task in manifest.tasks
+        )
 
     def _tests(self, bench: Bench) -> str:
         """Return what is to stay green; empty where nothing is known to be green now."""

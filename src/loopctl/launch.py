@@ -26,7 +26,7 @@ from loopctl.domain import (
     TaskId,
     TaskStatus,
 )
-from loopctl.drawing import Bench, Source, keep
+from loopctl.drawing import UNENDED, Bench, Source, cut_short, keep
 from loopctl.engine import answers as answering
 from loopctl.engine import naming
 from loopctl.engine.run import Beginning
@@ -50,8 +50,6 @@ from loopctl.toolports import Consent
 
 _SEVERITY: Final = (0, 4, 3, 5, 2, 1, 130)
 """Exit codes in the order in which they count, the last one first."""
-
-_UNENDED: Final = frozenset({RunStatus.RUNNING, RunStatus.INTERRUPTED})
 
 Reason = Literal["answer", "resume", "crash"]
 
@@ -112,7 +110,7 @@ class Launch:
             unended = [
                 one
                 for one in stores.runs.runs()
-                if one.status in _UNENDED and self._place.of_run(one.id).own is None
+                if one.status in UNENDED and self._place.of_run(one.id).own is None
             ]
             same = next((one for one in unended[:1] if one.scope == options.scope), None)
             if same is not None and not options.wip and same.verify_cmd == options.verify_cmd:
@@ -155,8 +153,8 @@ class Launch:
     def draw(self, source: Source, options: RunOptions) -> RunEnded | None:
         """Drive a new run over tasks that are drawn from the tree; ``None`` where there are none.
 
-        ``options.wip`` counts only where the checkout has uncommitted changes; the source knows
-        the verify commands.
+        A run that was cut short while it did the same is driven on. ``options.wip`` counts only
+        where the checkout has uncommitted changes; the source knows the verify commands.
 
         Raises:
             UserError: What stands in the way; no run was begun.
@@ -166,10 +164,16 @@ class Launch:
             found = repository.uncommitted(leaving_out=self._place.manifest_in_tree)
             is_wip = options.wip and bool(found.changed + found.untracked)
             options = replace(options, wip=is_wip, verify_cmd=None)
-            begin = start.new(repository, self._place, wip=options.wip)
             gate = gate_of(self._place, stores, repository, self._clock)
             run_id = naming.run_id(self._clock.now())
-            bench = Bench(self._place, repository, gate, begin[0], run_id)
+            bench = Bench(self._place, repository, gate, repository.head(), run_id)
+            left = cut_short(bench, source, stores.runs.runs(), is_wip=is_wip)
+            if left is not None:
+                self._place = self._place.of_run(left.id)
+                plan = self._carried_on(stores, repository, left, self._place.file.load())
+                return self._drive(stores, repository, replace(plan, land=options.land))
+            begin = start.new(repository, self._place, wip=is_wip)
+            bench = replace(bench, base=begin[0])
             manifest = source.draw(bench)
             if manifest is None:
                 return None
@@ -231,6 +235,7 @@ class Launch:
         repository = open_repository(self._place, self._place.settings, self._cancel)
         self._lease = stack.enter_context(lease.hold(self._place.local))
         stack.enter_context(cancel_on_signals(self._cancel))
+        stack.callback(repository.drain)
         repository.sync()
         UnwrittenFile(self._place.local).settle(self._place.file)
         return stack.enter_context(

@@ -11,20 +11,13 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, Field, StringConstraints, model_validator
 from pydantic_core import PydanticCustomError
 
-from loopctl.tomlsource.sections import Seconds, Section, Word
+from loopctl.tomlsource.sections import Seconds, Section, Url, Variable, Word
 
 ServerName = Annotated[str, StringConstraints(pattern=r"^[A-Za-z0-9](_?[A-Za-z0-9-])*$")]
 """Becomes part of a tool's name, ``mcp__SERVER__TOOL``, so it has no double underscore."""
 
 _HEADER: Final = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]+")
-_VARIABLE: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _TAKEN: Final = frozenset({"accept", "accept-encoding", "content-length", "content-type", "host"})
-
-
-def _variable(name: str) -> str:
-    if not _VARIABLE.fullmatch(name):
-        raise ValueError("is no name of an environment variable")
-    return name
 
 
 def _header(name: str) -> str:
@@ -33,19 +26,6 @@ def _header(name: str) -> str:
     if name.lower() in _TAKEN or name.lower().startswith("mcp-"):
         raise ValueError("is a header of the protocol itself")
     return name
-
-
-def _url(text: str) -> str:
-    try:
-        parts = urlsplit(text)
-        host, _ = parts.hostname, parts.port
-    except ValueError as exc:
-        raise ValueError("is no URL") from exc
-    if parts.scheme not in {"http", "https"} or not host or re.search(r"[\s\x00-\x1f]", text):
-        raise ValueError("is no URL that begins with http:// or https://")
-    if "@" in parts.netloc:
-        raise ValueError("holds a user name or password; name variables in headers_env instead")
-    return text
 
 
 def _argument(text: str) -> str:
@@ -63,7 +43,6 @@ def _paths(word: str) -> tuple[str, ...]:
     )
 
 
-Variable = Annotated[str, AfterValidator(_variable)]
 Header = Annotated[str, AfterValidator(_header)]
 Argument = Annotated[Word, AfterValidator(_argument)]
 
@@ -74,11 +53,15 @@ class McpServerSettings(Section):
     command: Annotated[tuple[Argument, ...], Field(strict=False, min_length=1)] | None = Field(
         default=None, description="The program and its arguments; `.` is the sandbox's worktree."
     )
-    url: Annotated[Word, AfterValidator(_url)] | None = Field(
+    url: Url | None = Field(
         default=None, description="Instead of a command: where it answers (streamable HTTP)."
     )
     env: Annotated[tuple[Variable, ...], Field(strict=False)] = Field(
         default=(), description="Names of variables that the command is handed."
+    )
+    network: bool = Field(
+        default=False,
+        description="For a command in the worktree, which is confined: it may use the network.",
     )
     headers_env: dict[Header, Variable] = Field(
         default_factory=dict,
@@ -98,6 +81,8 @@ class McpServerSettings(Section):
             raise ValueError("it has headers_env, which only a url can use; a command has env")
         if self.command is None and self.env:
             raise ValueError("it has env, which only a command can use; a url has headers_env")
+        if self.command is None and self.network:
+            raise ValueError("it has network, which only a command in the worktree needs")
         return self
 
     @model_validator(mode="after")

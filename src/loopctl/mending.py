@@ -1,5 +1,6 @@
 """``--test-debug-fix``: which command tells red from green, how it stands, and the task of it."""
 
+import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final
@@ -54,13 +55,28 @@ class Mending:
                 f"`{found.command}` ({found.because}) cannot tell red from green here: "
                 f"{result.reason}{_end(result)}; mend that, or {_HINT}"
             )
-        if result.exit == _NO_TESTS and (result.counts is None or not result.counts.collected):
+        is_none = result.exit == _NO_TESTS if result.counts is None else not result.counts.collected
+        if is_none:
             raise UsageError(f"`{found.command}` ({found.because}) finds no test; {_HINT}")
         self.tell(found, result)
         if result.verdict is Verdict.PASS:
             return None
-        mode = self.mode or (Mode.RELAY if self.command is None else Mode.AUTONOMOUS)
-        return fixing.manifest(f"fix-{bench.suffix}", result, command=self.command, mode=mode)
+        return fixing.manifest(
+            f"fix-{bench.suffix}", result, command=self.command, mode=self._mode()
+        )
+
+    def has_drawn(self, bench: Bench, manifest: Manifest) -> bool:
+        """Return whether the task of an earlier run is the one of now: command, worker and mode.
+
+        Raises:
+            UsageError: There is no command.
+            ManifestError: No command was given, and the manifest, which may have one, is broken.
+        """
+        asked = (self._command(bench).command, self.command, self._mode())
+        return [(task.verify_cmd, task.command, task.mode) for task in manifest.tasks] == [asked]
+
+    def _mode(self) -> Mode:
+        return self.mode or (Mode.RELAY if self.command is None else Mode.AUTONOMOUS)
 
     def _command(self, bench: Bench) -> Found:
         if self.verify_cmd is not None:
@@ -97,7 +113,9 @@ def _of_settings(place: Place) -> Found | None:
 def _of_tree(bench: Bench) -> Found | None:
     tree = bench.repository.tree_of(bench.base)
     paths = [file.path for file in bench.repository.files(tree)]
-    return detect(paths, lambda path: bench.repository.read_blob(tree, path))
+    search = bench.place.env.get("PATH", "")
+    python = "python" if shutil.which("python", path=search) else "python3"
+    return detect(paths, lambda path: bench.repository.read_blob(tree, path), python=python)
 
 
 def _end(result: CheckResult) -> str:

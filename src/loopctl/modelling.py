@@ -17,7 +17,6 @@ from loopctl.engine.work import Tools
 from loopctl.place import Place
 from loopctl.ports import Emit, Worker
 from loopctl.records import RunRecord
-from loopctl.sandbox.confine.none import Unconfined
 from loopctl.sandbox.desk import ToolDesks
 from loopctl.sandbox.hooks.asking import Hooks
 from loopctl.sandbox.mcp.servers import Servers
@@ -75,7 +74,7 @@ class Modelling(AbstractContextManager["Modelling"]):
                 checkout=place.checkout,
                 folder=place.local / f"mcp-{record.id}",
                 env=place.env,
-                confinement=Unconfined(),
+                confinement=repository.confinement,
                 pins=stores.pins,
                 cancel=cancel,
             )

@@ -13,6 +13,7 @@ from loopctl.domain import Addition, ExecResult, Manifest, Sha, Task, TaskId, Ta
 from loopctl.records import (
     Candidate,
     Carried,
+    Confined,
     Landed,
     Rescued,
 )
@@ -144,13 +145,29 @@ class Confinement(Protocol):
         """Commands are kept inside by something."""
         ...
 
-    def wrap(self, argv: Sequence[str], *, workdir: Path, writable: Sequence[Path]) -> list[str]:
+    @property
+    def has_mounts(self) -> bool:
+        """Shared folders are mounted on empty ones of the worktree; else links lead to them."""
+        ...
+
+    def wrap(
+        self,
+        argv: Sequence[str],
+        *,
+        workdir: Path,
+        writable: Sequence[Path],
+        kept: Sequence[Path] = (),
+        network: bool = False,
+    ) -> Confined:
         """Return the command line that runs ``argv`` confined.
 
         Args:
             argv: The command.
             workdir: The worktree, where the command runs; it may write there.
             writable: Other folders where it may write: home, temporary files, the exchange.
+            kept: Files and folders of the user's checkout that are the user's own inside too,
+                read-only, whatever the worktree has in their place.
+            network: It may use the network, whatever the settings say of commands.
 
         Raises:
             SandboxError: The worktree is in a state in which it cannot be confined.
@@ -161,11 +178,11 @@ class Confinement(Protocol):
         """Return where a worktree stands for the commands that run in it."""
         ...
 
-    def lacks(self, output: bytes) -> str:
-        """Return which program of the machine a command missed inside, and how it gets there.
+    def explain(self, ended: ExecResult) -> str:
+        """Return what the confinement had to do with the end of a command that failed.
 
-        Args:
-            output: Of a command that did not find a program. Empty where it is nowhere.
+        A program of the machine that it missed inside, or a limit that it has met, and how that is
+        set. Empty for nothing.
         """
         ...
 

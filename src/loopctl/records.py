@@ -34,6 +34,35 @@ class RunRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class Most:
+    """What a command and all that comes of it may take together.
+
+    Attributes:
+        processes: And threads, at the same time.
+        memory_bytes: In use, what is swapped out included.
+    """
+
+    processes: int
+    memory_bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Confined:
+    """A command line that runs a command confined.
+
+    Attributes:
+        argv: Program and arguments.
+        has_keeper: Its first process only keeps the others inside and takes them along when it
+            ends: those are asked to end, and not it.
+        most: What they may take together; ``None`` where nobody looks.
+    """
+
+    argv: tuple[str, ...]
+    has_keeper: bool = False
+    most: Most | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class SessionRecord:
     """One candidate of one task in one run.
 
@@ -109,6 +138,7 @@ class Candidate:
         name: The option's name, or ``"main"``.
         left_out: In words, what was written but is no part of ``tree``, where that is a reason
             for the diff to be empty.
+        is_draft: Of a prose task: its critic is asked, and it does not land.
     """
 
     task: Task
@@ -117,6 +147,7 @@ class Candidate:
     tree: str
     head: Sha
     left_out: str = ""
+    is_draft: bool = False
 
 
 @dataclass(frozen=True, slots=True)

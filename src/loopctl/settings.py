@@ -30,6 +30,8 @@ from loopctl.tomlsource.sections import (
     Section,
     Text,
     Texts,
+    Url,
+    Variable,
     Word,
 )
 from loopctl.tomlsource.sources import Origin, Source, read_sources
@@ -104,7 +106,7 @@ class SandboxSettings(Section):
     """``[sandbox]``: where a task is worked on."""
 
     confine: Literal["auto", "require", "off"] = Field(
-        default="auto", description="auto: bubblewrap where it holds; require; or off."
+        default="auto", description="auto: bubblewrap, else Landlock, where one holds; require; or off."
     )
     network: bool = Field(default=False, description="Commands may use the network.")
     setup_cmd: Text = Field(
@@ -118,6 +120,16 @@ class SandboxSettings(Section):
         default=(), description="More paths that may be read inside; `~` is your home."
     )
     write: Texts = Field(default=(), description="More paths that may be written inside.")
+    memory_mb: Positive | None = Field(
+        default=None,
+        description="MiB that a confined command may use; else three quarters of the machine's.",
+    )
+    processes: Positive = Field(
+        default=4096, description="Processes and threads that a confined command may have."
+    )
+    file_mb: Positive = Field(
+        default=16384, description="MiB that a file may have which a confined command writes."
+    )
     beam_width: Positive = Field(default=2, description="Candidates worked on at once.")
 
 
@@ -141,8 +153,8 @@ class ModelSettings(Section):
     """``[models.TIER]``: which model serves a tier, and what it costs."""
 
     name: Word = Field(description="A LiteLLM model string: `openai/gpt-x-mini`.")
-    api_base: Word | None = Field(default=None, description="The endpoint, where not the usual.")
-    api_key_env: Word | None = Field(
+    api_base: Url | None = Field(default=None, description="The endpoint, where not the usual.")
+    api_key_env: Variable | None = Field(
         default=None, description="The environment variable that holds the key."
     )
     fallbacks: Texts = Field(default=(), description="Models tried in turn when it cannot be had.")
@@ -294,7 +306,8 @@ class LoadedSettings:
 
     Attributes:
         origins: For each value, by dotted name.
-        json: Canonical: equal settings give equal text. :func:`from_json` reads it.
+        json: Canonical: equal settings give equal text. :func:`from_json` reads it. The run's cap in
+            dollars is in it only where somebody has set it, for the caps of a user count for more.
         hash: SHA-256 of ``json``, hexadecimal.
     """
 
@@ -322,7 +335,11 @@ def load(
     values, origins = read_sources(Settings, checkout, environ, overrides)
     settings = Settings.model_validate(values)
     dump = settings.model_dump(mode="json")
-    text = json.dumps(dump, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    frozen = dump
+    if "run_usd" not in settings.budget.model_fields_set:
+        budget = {name: value for name, value in dump["budget"].items() if name != "run_usd"}
+        frozen = dump | {"budget": budget}
+    text = json.dumps(frozen, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     return LoadedSettings(
         settings=settings,
         origins={

@@ -1,4 +1,4 @@
-"""The events of what workers assume and propose; members of the union of ``events.py``."""
+"""The events of what workers assume and propose, and judges ask for; members of the union of ``events.py``."""
 
 from typing import Literal
 
@@ -12,6 +12,19 @@ class AssumptionRecorded(Event):
     candidate: str
     text: str
     decision: str = ""
+
+
+class TodoAdded(Event):
+    """What a judge of prose has found becomes the next todo.
+
+    Attributes:
+        reason: What it has found, in a line.
+    """
+
+    type: Literal["todo_added"] = "todo_added"
+    candidate: str
+    todo: str
+    reason: str
 
 
 class TaskProposed(Event):

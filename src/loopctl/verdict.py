@@ -1,17 +1,21 @@
 """What a gate finds: checks, their verdicts, whose fault a failure is, and the evidence."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 
-from loopctl.domain import Sha
+from loopctl.domain import Sha, Usage
+from loopctl.moneyports import Refused
 
 
 class Check(StrEnum):
-    """The checks of the code gate, in their order."""
+    """The checks of a gate, in their order; code has no output, critique or alignment."""
 
     APPLY = "apply"
+    OUTPUT = "output"
     TYPECHECK = "typecheck"
     VERIFY = "verify"
+    CRITIQUE = "critique"
+    ALIGNMENT = "alignment"
     APPROVAL = "approval"
 
 
@@ -77,6 +81,8 @@ class CheckResult:
             without their line numbers. Of a check whose blame is ``introduced`` only the new.
         signature: Equal for equal type errors, or failures; empty where they do not matter.
         hits: What a person must let land.
+        usage: What asking a model for it has cost; nothing where none was asked.
+        refused: A judge's question that did not fit the budget, so that it was not asked.
     """
 
     check: Check
@@ -94,6 +100,8 @@ class CheckResult:
     findings: tuple[str, ...] = ()
     signature: str = ""
     hits: tuple[Hit, ...] = ()
+    usage: Usage = field(default_factory=Usage)
+    refused: Refused | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,19 +130,23 @@ class GateResult:
 
     @property
     def is_passed(self) -> bool:
-        """Every check passed, and one of them judged more than whether the diff applies."""
-        return self.verdict is Verdict.PASS and self.is_verified
+        """Every check passed, and one of them judged more than whether the diff applies.
+
+        A draft never does, however sound its critic finds it.
+        """
+        is_draft = any(result.check is Check.CRITIQUE for result in self.checks)
+        return self.verdict is Verdict.PASS and self.is_verified and not is_draft
 
     @property
     def is_verified(self) -> bool:
         """A check of what the result does was made; without one a code task cannot be done."""
-        said = {Check.TYPECHECK, Check.VERIFY}
+        said = {Check.TYPECHECK, Check.VERIFY, Check.CRITIQUE, Check.ALIGNMENT}
         return any(result.check in said for result in self.checks)
 
     @property
     def is_to_be_approved(self) -> bool:
         """Nothing keeps the result from landing but a person's word."""
-        return self.checks[-1].check is Check.APPROVAL and self.verdict is Verdict.FAIL
+        return self.verdict is not Verdict.PASS and bool(self.checks[-1].hits)
 
     @property
     def is_unverified(self) -> bool:
@@ -145,6 +157,11 @@ class GateResult:
     def signature(self) -> str:
         """Equal for gate runs that failed alike, where that is told; empty for all others."""
         return self.checks[-1].signature
+
+    @property
+    def usage(self) -> Usage:
+        """What its judges have cost."""
+        return sum((result.usage for result in self.checks), Usage())
 
     @property
     def is_vacuous(self) -> bool:

@@ -84,7 +84,7 @@ def test_output_that_is_no_utf8_survives_in_an_observation() -> None:
 
 
 def test_blob_of_a_newer_version_is_refused() -> None:
-    with pytest.raises(SchemaTooNewError, match="schema too new: version 4"):
+    with pytest.raises(SchemaTooNewError, match="schema too new: version 5"):
         decode(struct.pack(">I", SCHEMA_VERSION + 1) + b"{}")
 
 

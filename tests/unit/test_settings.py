@@ -114,6 +114,17 @@ def test_the_strongest_source_wins_and_each_value_knows_its_own(tmp_path: Path) 
     assert str(loaded.origins["budget.run_usd"]) == "default"
 
 
+@pytest.mark.parametrize("given", [None, 10.0])
+def test_a_run_remembers_whether_its_cap_in_dollars_was_set(
+    tmp_path: Path, given: float | None
+) -> None:
+    frozen = load(tmp_path, {"budget.run_usd": given}, {}).json
+    budget = from_json(frozen).budget
+    assert budget.run_usd == 10.0
+    assert ("run_usd" in budget.model_fields_set) is (given is not None)
+    assert differences(frozen, load(tmp_path, {}, {}).json) == ()
+
+
 def test_every_value_of_the_loaded_settings_has_an_origin(tmp_path: Path) -> None:
     (tmp_path / "loop.toml").write_text(CONTRACT)
     loaded = load(tmp_path, {}, {})
@@ -302,6 +313,22 @@ def test_an_empty_table_of_a_model_is_one_that_is_not_there(tmp_path: Path) -> N
     assert "it needs name" in faults(tmp_path, "[models.cheap]\napi_base = 'http://x'\n")[0]
 
 
+@pytest.mark.parametrize(
+    ("line", "why"),
+    [
+        ("api_key_env = 'sk-secret.hush'", "it is no name of an environment variable; keep the"),
+        ("api_base = 'http://me:hush@host/v1'", "it holds a user name or password; keep that"),
+        ("api_base = 'host:8000/v1'", '"host:8000/v1" is no URL that begins with http:// or'),
+    ],
+)
+def test_a_key_among_the_settings_of_a_model_is_refused_and_never_shown(
+    tmp_path: Path, line: str, why: str
+) -> None:
+    (fault,) = faults(tmp_path, f"[models.cheap]\nname = 'openai/x'\n{line}\n")
+    assert fault.startswith(f"loop.toml:3: models.cheap.{line.partition(' ')[0]}: {why}")
+    assert "hush" not in fault
+
+
 SERVERS = """
 [mcp.files]
 command = ["npx", "-y", "some-server", "."]
@@ -357,13 +384,16 @@ def test_a_server_is_a_command_or_a_url_with_variables_by_name(tmp_path: Path) -
         (
             "url = 'https://me:pw@x'",
             (
-                '2: mcp.a.url: "https://me:pw@x" holds a user name or password; name variables in '
-                "headers_env instead"
+                "2: mcp.a.url: it holds a user name or password; keep that in a variable, and name "
+                "it"
             ),
         ),
         (
             "command = ['x']\nenv = ['A=b']",
-            '3: mcp.a.env[0]: "A=b" is no name of an environment variable',
+            (
+                "3: mcp.a.env[0]: it is no name of an environment variable; keep the value in a "
+                "variable, and name that"
+            ),
         ),
         (
             "url = 'https://x'\nheaders_env = { Mcp-Session-Id = 'Y' }",

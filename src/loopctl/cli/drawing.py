@@ -11,9 +11,10 @@ from loopctl.errors import UsageError
 if TYPE_CHECKING:
     from loopctl.bootstrap import Listener, Project
     from loopctl.cli.driving import Work
-    from loopctl.domain import RunOptions
+    from loopctl.domain import Manifest, RunOptions
     from loopctl.events import RunEnded
     from loopctl.launch import Ask
+    from loopctl.place import Own
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,8 @@ class Drawn:
             raise UsageError(f"{name} makes its own tasks; leave ids, goals and --area out")
         if self.test_debug_fix and self.dry_run:
             raise UsageError(
-                "--dry-run runs nothing, and only a run of the tests tells what is red"
+                "--dry-run runs nothing, and only a run of the tests tells what is red; leave it "
+                "out, or run the tests yourself"
             )
         self._check_command()
         for option, text in (("--verify", verify), ("--command", self.command)):
@@ -76,6 +78,20 @@ def _check_text(option: str, text: str) -> None:
         text.encode()
     except UnicodeEncodeError as exc:
         raise UsageError(f"{option}: it is no UTF-8 text; type it again") from exc
+
+
+def words_of(own: "Own", manifest: "Manifest") -> tuple[str, ...]:
+    """Return the words that ask for the tasks of a run again."""
+    from loopctl.place import Own
+    from loopctl.sources.evolving import commits_of
+
+    task = manifest.tasks[0]
+    if own is Own.FIX:
+        given = ("--verify", task.verify_cmd or "")
+    else:
+        given = ("--commits", str(commits_of(manifest.goal.text)))
+    worker = () if task.command is None else ("--command", task.command)
+    return (f"--{own.value}", *given, *worker)
 
 
 def drawing(project: "Project", options: "RunOptions", drawn: Drawn, *, as_json: bool) -> "Work":

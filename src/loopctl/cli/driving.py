@@ -9,6 +9,7 @@ import typer
 
 from loopctl.cli.opening import commands_for, manifest_if_any
 from loopctl.cli.output import emit, emit_document, is_plain, say, say_unwritten
+from loopctl.domain import RunStatus
 from loopctl.errors import MachineError
 
 if TYPE_CHECKING:
@@ -76,6 +77,20 @@ def warn_of_no_task(project: "Project") -> None:
     manifest = manifest_if_any(project)
     if manifest is not None and not manifest.tasks:
         say(f"loop: warning: the manifest lists no task ({project.manifest.path})")
+
+
+def tell_of_cut_short(project: "Project") -> None:
+    """Say how the newest run goes on, where it was cut short and has tasks of its own.
+
+    What is driven next is the manifest, which knows nothing of them.
+    """
+    newest = next(iter(project.runs()), None)
+    if newest is None or newest.status is not RunStatus.INTERRUPTED:
+        return
+    own = project.place.of_run(newest.id).own
+    if own is not None:
+        again = commands_for(project).drive("resume", newest.id)
+        say(f"loop: run {newest.id} (--{own.value}) was cut short; `{again}` carries it on")
 
 
 class FilesOfRun:

@@ -35,7 +35,7 @@ from loopctl.forkevents import ForkClassified
 from loopctl.report.escape import one_line
 from loopctl.report.fold import gate_line
 from loopctl.report.wording import counted, spending
-from loopctl.suggestions import AssumptionRecorded, ProposalJudged, TaskProposed
+from loopctl.suggestions import AssumptionRecorded, ProposalJudged, TaskProposed, TodoAdded
 
 _LIMIT = 200
 _TIME = slice(11, 19)
@@ -63,7 +63,7 @@ def _words(event: AnyEvent) -> str:
             return _task_words(event)
         case SandboxOpened() | StepStarted() | StepFinished() | GateFinished():
             return _step_words(event)
-        case PlanCreated() | PlanRevised() | TodoClosed() | TodoReopened():
+        case PlanCreated() | PlanRevised() | TodoClosed() | TodoReopened() | TodoAdded():
             return _plan_words(event)
         case CallFinished() | CallReplayed():
             return _call_words(event)
@@ -143,7 +143,7 @@ def _step_words(event: SandboxOpened | StepStarted | StepFinished | GateFinished
             assert_never(event)
 
 
-def _plan_words(event: PlanCreated | PlanRevised | TodoClosed | TodoReopened) -> str:
+def _plan_words(event: PlanCreated | PlanRevised | TodoClosed | TodoReopened | TodoAdded) -> str:
     match event:
         case PlanCreated():
             return f"[{event.candidate}] plan of {counted(len(event.todos), 'todo')}"
@@ -155,6 +155,8 @@ def _plan_words(event: PlanCreated | PlanRevised | TodoClosed | TodoReopened) ->
             return f"[{event.candidate}] todo closed: {event.summary or event.todo}"
         case TodoReopened():
             return f"[{event.candidate}] todo open again: {event.todo}"
+        case TodoAdded():
+            return f"[{event.candidate}] todo added ({event.reason}): {event.todo}"
         case _:
             assert_never(event)
 

@@ -12,11 +12,13 @@ if TYPE_CHECKING:
 
 def tell(found: "Found", result: "CheckResult") -> None:
     """Say on stderr which command decides and why, and what is red."""
-    from loopctl.sources.fixing import focus
+    from loopctl.sources.fixing import focus, how_red
+    from loopctl.verdict import Verdict
 
-    how = "green" if result.exit == 0 else f"red (exit {result.exit})"
+    is_green = result.verdict is Verdict.PASS
+    how = "green" if is_green else f"red ({one_line(how_red(result))})"
     say(f"loop: `{one_line(found.command)}` ({one_line(found.because)}) is {how}")
-    for line in focus(result) if result.exit != 0 else ():
+    for line in () if is_green else focus(result):
         say(f"  {one_line(line)}")
 
 

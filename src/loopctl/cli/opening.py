@@ -76,6 +76,17 @@ def commands_for(project: "Project") -> "Commands":
             return frozenset()
         return frozenset(task.id for task in manifest.tasks) if manifest else frozenset()
 
+    def drawn(run_id: str) -> tuple[str, ...]:
+        place = project.place.of_run(run_id)
+        if place.own is None:
+            return ()
+        from loopctl.cli.drawing import words_of
+
+        try:
+            return words_of(place.own, place.file.load())
+        except LoopctlError:
+            return (f"--{place.own.value}",)
+
     here = Path.cwd().resolve()
     checkout = project.checkout.resolve()
     usual = checkout / "tasks" / "ACTIVE.toml"
@@ -87,6 +98,7 @@ def commands_for(project: "Project") -> "Commands":
         manifest="" if manifest == usual else str(manifest),
         names=frozenset(command_names()),
         ids=ids,
+        drawn=drawn,
     )
 
 

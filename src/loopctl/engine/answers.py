@@ -20,7 +20,14 @@ from loopctl.domain import (
 )
 from loopctl.engine.criteria import said_yes
 from loopctl.engine.outcomes import has_happened
-from loopctl.engine.questions import AGAIN, HAPPENED, NO_VERIFY, is_about_baseline, let_land
+from loopctl.engine.questions import (
+    AGAIN,
+    HAPPENED,
+    NO_VERIFY,
+    clarified,
+    is_about_baseline,
+    let_land,
+)
 from loopctl.engine.standing import newest_runs
 from loopctl.errors import AnswerError
 from loopctl.events import AnyEvent, DecisionAnswered, StepFinished, TaskLanded
@@ -272,7 +279,11 @@ def as_answered(task: Task, answers: Sequence[Decision]) -> Task:
         )
         if decision.kind is DecisionKind.VERIFY and decision.reason == NO_VERIFY:
             task = replace(task, verify_cmd=decision.answer)
-        task = replace(task, approved=(*task.approved, *let_land(decision)))
+        task = replace(
+            task,
+            approved=(*task.approved, *let_land(decision)),
+            clarified=(*task.clarified, *clarified(decision)),
+        )
         if is_about_baseline(decision) and decision.answer != REJECTED:
             task = replace(task, baseline=Baseline(decision.answer or ""))
     return task

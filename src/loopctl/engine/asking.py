@@ -1,9 +1,17 @@
-"""What a human is asked where a candidate's work ends by itself: pure."""
+"""What a human is asked where a candidate's work ends by itself."""
 
-from loopctl.domain import Axis, Baseline, DecisionDraft, StopReason, Task
+from dataclasses import replace
+
+from loopctl.domain import REJECTED, Axis, Baseline, DecisionDraft, StopReason, Task
 from loopctl.engine import questions
-from loopctl.engine.terminator import is_of_run
+from loopctl.engine.answers import as_answered
+from loopctl.engine.permission import Permission
+from loopctl.engine.spending import question
+from loopctl.engine.terminator import is_of_run, refused_stop
+from loopctl.engine.work import Tools, Work
+from loopctl.events import Noticed
 from loopctl.plan import Budget
+from loopctl.steps import BudgetRefused
 from loopctl.verdict import Blame, Check, GateResult
 
 Asked = tuple[StopReason, tuple[DecisionDraft, ...]]
@@ -30,6 +38,37 @@ def asked(stop: StopReason, task: Task, spent: Budget, gate: GateResult | None) 
     if stop.axis is Axis.BUDGET:
         return stop, (questions.budget(task, stop.reason, spent),)
     return stop, ()
+
+
+def refusal(refused: BudgetRefused, work: Work, spent: Budget, tools: Tools) -> Asked:
+    """Return the end where a model call did not fit; the run's own budget ends all of its tasks."""
+    stop = refused_stop(refused.cap)
+    if not is_of_run(stop):
+        return stop, (question(work.task, work.run_id, refused, spent, tools.purse),)
+    if tools.run_budget.exhaust(stop):
+        tools.emit(Noticed(text=f"the run's budget is spent: {refused.reason}"))
+    return stop, ()
+
+
+def clarified(
+    work: Work, draft: DecisionDraft, permission: Permission | None
+) -> tuple[Work, tuple[DecisionDraft, ...]]:
+    """Return the work with the answer of somebody who is there now and is asked about it once.
+
+    Where there is none the same work comes back, with what is to be asked at the end of the run.
+
+    Raises:
+        CancelledError: The run was asked to stop.
+    """
+    task = work.task
+    if permission is None or task.clarified:
+        return work, (draft,)
+    decision = permission.ask(task, draft)
+    if decision is None:
+        return work, (draft,)
+    if decision.answer == REJECTED:
+        return work, ()
+    return replace(work, task=as_answered(task, (decision,)), answer=decision.answer), ()
 
 
 def raised_by(gate: GateResult, task: Task) -> DecisionDraft | None:

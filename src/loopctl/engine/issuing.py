@@ -8,6 +8,7 @@ from typing import Final
 
 from loopctl.contextports import Memory
 from loopctl.domain import Limits, Option, Task
+from loopctl.engine import stages
 from loopctl.engine.pursuit import Step, Watch, pursue
 from loopctl.engine.turns import has_begun, remembered
 from loopctl.engine.work import Tools, Work, todo_text
@@ -68,7 +69,7 @@ class Issuer:
         """
         work, todo = self._work, plan.active
         resume, self._resume = self._resume, None
-        text = PLANNING if is_planning else todo.text if todo is not None else ""
+        text = planning(work.task) if is_planning else todo.text if todo is not None else ""
         request = StepRequest(
             session_id=work.session.id,
             loop_iteration=iteration,
@@ -79,7 +80,10 @@ class Issuer:
             option=work.option,
             candidate=work.session.candidate,
             tier=tier(
-                work.task, work.option, is_planning=is_planning, is_trial=work.trial is not None
+                work.task,
+                work.option,
+                None if is_planning else todo,
+                is_trial=work.trial is not None,
             ),
             past=self.past,
             todos=tuple(todo_line(todo) for todo in plan.todos),
@@ -110,6 +114,10 @@ class Issuer:
     def over(self, iteration: int, step: Step) -> None:
         """A step is over, and to be remembered."""
         self.past = remembered(self.past, iteration, step.turn)
+
+    def hear(self, work: Work) -> None:
+        """Let all further steps know what somebody who is there has answered."""
+        self._work = work
 
     def take_up(self, resume: Resume) -> None:
         """Let the next step that is issued be the one that was interrupted."""
@@ -144,17 +152,31 @@ class Issuer:
         return self._recalled.get(todo.id, ())
 
 
-def tier(task: Task, option: Option | None, *, is_planning: bool, is_trial: bool = False) -> str:
+def planning(task: Task) -> str:
+    """Return the sub-goal of a task's planning step."""
+    return stages.planning(task) if task.is_prose else PLANNING
+
+
+def tier(task: Task, option: Option | None, todo: Todo | None, *, is_trial: bool = False) -> str:
     """Return which model does a step: the task's own word, or what the step is worth.
 
-    What tries an option of a fork is cheap whatever the task says: the gate looks at it, and
-    where none passes the plan goes on with the task's own model.
+    The final text of a prose task is the premium model's, whatever the task says. What tries
+    an option of a fork is cheap, whatever it says: the gate looks at it, and where none passes the
+    plan goes on with the task's own model.
+
+    Args:
+        task: Which says so, or does not.
+        option: Where the candidate is one of several.
+        todo: Which the step pursues; ``None`` where it makes the plan.
+        is_trial: It tries an option of a fork that was met inside the task.
     """
     if is_trial:
         return "cheap"
+    if stages.is_synthesis(todo):
+        return "premium"
     if task.model is not None:
         return task.model
-    if is_planning:
+    if todo is None:
         return "premium"
     return "cheap" if option is not None else "standard"
 

@@ -4,6 +4,7 @@ from functools import cache
 
 from pydantic import TypeAdapter
 
+from loopctl.domain import Task
 from loopctl.engine.telling import Teller
 from loopctl.engine.thread import write_next
 from loopctl.engine.trees import Trees
@@ -47,8 +48,12 @@ class Judging:
         self.last = known
         return True
 
-    def ask(self) -> tuple[GateResult, int]:
+    def ask(self, task: Task, *, is_draft: bool) -> tuple[GateResult, int]:
         """Return what the gate finds on the tree as it is kept, and how many milliseconds it took.
+
+        Args:
+            task: With what was answered so far.
+            is_draft: The critic of prose is asked, not the judge that lets it land.
 
         Raises:
             SandboxError: No checkout for it could be made.
@@ -56,12 +61,13 @@ class Judging:
         """
         tree, base = self._trees.tree, self._sandbox.base
         candidate = Candidate(
-            task=self._work.task,
+            task=task,
             name=self._work.session.candidate,
             base=base,
             tree=tree,
             head=base,
             left_out=self._sandbox.left_out() if tree == self._trees.base else "",
+            is_draft=is_draft,
         )
         words = f"gate on tree {tree}: land it where it passes, else show the worker the evidence"
         write_next(self._tools.brain, "gate", words, self._work.task)

@@ -11,23 +11,22 @@ from dataclasses import replace
 from typing import Final
 
 from loopctl.domain import APPROVED, Axis, DecisionDraft, StopReason, Usage
-from loopctl.engine import forks, questions, replan, suspension
-from loopctl.engine.asking import asked, raised_by
-from loopctl.engine.issuing import PLANNING, Issuer
+from loopctl.engine import forks, questions, replan, stages, suspension
+from loopctl.engine.asking import asked, clarified, raised_by, refusal
+from loopctl.engine.issuing import Issuer, planning
 from loopctl.engine.judging import Judging, evidence
 from loopctl.engine.phases import Phase, Stopwatch
 from loopctl.engine.progress import WORKER_STUCK, observe
 from loopctl.engine.pursuit import Step
 from loopctl.engine.sorting import Sorter
-from loopctl.engine.spending import question, spent
+from loopctl.engine.spending import spent, stepped
 from loopctl.engine.steady import Steady
 from loopctl.engine.telling import Teller
-from loopctl.engine.terminator import is_of_run, refused_stop, stop_reason
-from loopctl.engine.thread import write_next
+from loopctl.engine.terminator import status_at, stop_reason
+from loopctl.engine.thread import Thread
 from loopctl.engine.trees import Trees
 from loopctl.engine.work import FORKED, Ended, Tools, Work, todo_text
-from loopctl.events import Noticed
-from loopctl.plan import Checkpoint, PlanStatus, StepProgress, TodoStatus
+from loopctl.plan import Checkpoint, StepProgress, TodoStatus
 from loopctl.ports import Sandbox, Worker
 from loopctl.steps import BudgetRefused
 from loopctl.verdict import GateResult
@@ -37,12 +36,6 @@ PLAN_TRIES: Final = 2
 
 SUMMARY_CHARS: Final = 2000
 """What is kept of a todo's summary; checkpoints must not grow with what workers say."""
-
-_PLAN_STATUS: Final = {
-    Axis.GOAL: PlanStatus.COMPLETE,
-    Axis.STALL: PlanStatus.STALLED,
-    Axis.BUDGET: PlanStatus.BUDGET_EXHAUSTED,
-}
 
 
 class PlanLoop:
@@ -61,12 +54,14 @@ class PlanLoop:
         self._trees = Trees(tools, sandbox, work)
         self._steady = Steady(tools, self._issuer, self._trees, work)
         self._judging = Judging(tools, sandbox, work, self._trees, self._tell)
+        self._thread = Thread(tools.brain, work.task)
         self._plan = work.plan
+        self._is_staged = stages.is_staged(work, worker)
         self._iteration = work.session.iteration
         self._observation = work.observation
         self._is_unfinished = False
         self._usage = Usage()
-        self._untold, self._next = Usage(), ""
+        self._untold = Usage()
         self._said = ""
         self._saving_ms = 0.0
 
@@ -113,7 +108,8 @@ class PlanLoop:
         watch = Stopwatch(self._tools.clock, self._saving_ms)
         todo = self._plan.active
         with watch.own():
-            self._write_down(todo.text if todo is not None else PLANNING)
+            text = todo.text if todo is not None else planning(self._work.task)
+            self._thread.write(self._iteration, text)
             self._issuer.tend(self._iteration, self._plan.budget)
         if not self._plan.todos:
             ended = self._make_plan(watch)
@@ -123,7 +119,9 @@ class PlanLoop:
                 return ended
         todo = self._plan.active
         with watch.own():
-            self._announce(todo.text if todo is not None else "")
+            text = todo.text if todo is not None else ""
+            self._thread.write(self._iteration, text)
+            self._tell.step_started(self._iteration, text)
         watch.enter(Phase.PURSUE)
         step = self._issue()
         watch.enter(Phase.OBSERVE)
@@ -175,7 +173,7 @@ class PlanLoop:
             ended = self._unplanned(step)
             if ended is not None:
                 return ended
-            if step.proposed is not None and not self._reject(step.proposed):
+            if step.proposed is not None and not self._reject_plan(step.proposed):
                 self._plan = replan.planned(self._plan, step.proposed)
                 break
         else:
@@ -198,7 +196,7 @@ class PlanLoop:
 
     def _revise(self, texts: tuple[str, ...]) -> None:
         """Take a re-plan over, or show the worker why it cannot be."""
-        if self._reject(texts):
+        if self._reject_plan(texts):
             return
         plan = replan.revised(self._plan, texts)
         if plan is self._plan:
@@ -206,23 +204,15 @@ class PlanLoop:
         self._plan = plan
         self._tell.plan_revised(plan, texts)
 
-    def _reject(self, texts: tuple[str, ...]) -> bool:
+    def _reject_plan(self, texts: tuple[str, ...]) -> bool:
         why = "relay makes no plans" if self._work.is_relay else replan.rejection(texts)
-        if not why:
-            return False
-        self._observation = f"{self._observation}\nThe plan was not taken over: {why}.".strip()
-        self._tell.rejected(why)
-        return True
+        return self._reject("The plan was not taken over", why)
 
-    def _announce(self, text: str) -> None:
-        self._write_down(text)
-        self._tell.step_started(self._iteration, text)
-
-    def _write_down(self, text: str) -> None:
-        step = f"step {self._iteration}: {text}"
-        if step != self._next:
-            write_next(self._tools.brain, "step", step, self._work.task)
-        self._next = step
+    def _reject(self, what: str, why: str) -> bool:
+        if why:
+            self._observation = f"{self._observation}\n{what}: {why}.".strip()
+            self._tell.rejected(why)
+        return bool(why)
 
     def _suspend(self, step: Step, ms: int) -> Ended | None:
         """Put a step by that waits for a person; where somebody decides now, it goes on next."""
@@ -254,7 +244,7 @@ class PlanLoop:
         told = replace(step, usage=step.usage + self._untold)
         self._untold = Usage()
         self._tell.step_finished(self._iteration, told, progress, self._trees.tree, watch)
-        self._spend(step, watch.until_ms(Phase.OBSERVE))
+        self._plan = stepped(self._plan, step, watch.until_ms(Phase.OBSERVE))
         self._plan, step = self._sorter.sort(self._plan, step, self._iteration)
         if not (step.is_environment or step.is_void):
             self._observation = step.observation
@@ -269,20 +259,20 @@ class PlanLoop:
             return self._refuse(step.refused)
         if self._plan.forks.tried is not None:
             return self._fork(progress)
-        if step.closed is not None:
-            self._close(step.closed)
+        is_closed = step.closed is not None and self._close(step.closed)
         if step.proposed is not None:
             self._revise(step.proposed)
-        is_judged = step.closed is not None and self._plan.is_goal_met
+        is_judged, count = is_closed and self._plan.is_goal_met, len(self._plan.todos)
         ended = self._judge() if is_judged else None
         if ended is None and step.refused is not None:
             ended = self._refuse(step.refused)
         if self._judging.is_excused:
             return ended
-        gate, reopened = self._judging.last, is_judged and not self._plan.is_goal_met
+        reopened = is_judged and not self._plan.is_goal_met and count == len(self._plan.todos)
+        gate = self._judging.last
         progress = replace(
             progress,
-            todo_completed=progress.todo_completed and not reopened,
+            todo_completed=is_closed and not reopened,
             gate_signature=gate.signature if gate is not None and reopened else "",
         )
         self._plan = observe(self._plan, progress, self._tools.stall)
@@ -293,40 +283,37 @@ class PlanLoop:
         self._plan = observe(self._plan, replace(progress, todo_completed=False), self._tools.stall)
         return self._ended(FORKED)
 
-    def _close(self, summary: str) -> None:
+    def _close(self, summary: str) -> bool:
         todo = self._plan.active
-        if todo is None:
-            return
+        why = stages.unstated(todo, summary) if self._is_staged else ""
+        if todo is None or self._reject("The todo was not closed", why):
+            return False
         summary = summary[:SUMMARY_CHARS]
         self._plan = self._plan.with_todo(
             self._plan.cursor, status=TodoStatus.DONE, summary=summary
         )
         self._tell.todo_closed(todo.text, summary)
+        return True
 
     def _refuse(self, refused: BudgetRefused) -> Ended:
-        """End where a model call did not fit; the run's own budget ends all of its tasks."""
-        stop = refused_stop(refused.cap)
-        if not is_of_run(stop):
-            work, purse = self._work, self._tools.purse
-            draft = question(work.task, work.run_id, refused, self._plan.budget, purse)
-            return self._end(stop, (draft,))
-        if self._tools.run_budget.exhaust(stop):
-            self._tools.emit(Noticed(text=f"the run's budget is spent: {refused.reason}"))
-        return self._end(stop)
+        """End where a model call did not fit."""
+        return self._end(*refusal(refused, self._work, self._plan.budget, self._tools))
 
     def _judge(self) -> Ended | None:
-        """Ask the gate; on a failure open the last todo again with the evidence."""
+        """Ask the gate; on a failure the plan goes on from the evidence."""
         while True:
-            gate, ms = self._judging.ask()
-            self._plan = spent(self._plan, ms=ms)
+            is_draft = self._is_staged and stages.is_draft(self._plan)
+            gate, ms = self._judging.ask(self._work.task, is_draft=is_draft)
+            self._plan, self._usage = spent(self._plan, gate.usage, ms=ms), self._usage + gate.usage
+            if (refused := gate.checks[-1].refused) is not None:
+                return self._refuse(BudgetRefused(refused.cap, refused.reason, refused.needed))
             if gate.is_passed or (self._work.is_partial and forks.holds(gate)):
                 return self._passed()
             draft = raised_by(gate, self._work.task)
             if draft is not None:
                 return self._end(StopReason(Axis.DEFER, draft.kind), (draft,))
             if not self._judging.is_excused:
-                self._reopen(gate)
-                return None
+                return self._go_on(gate)
             ended = self._fault(questions.environment_of(self._work.task, gate))
             if ended is not None:
                 return ended
@@ -334,6 +321,24 @@ class PlanLoop:
     def _passed(self) -> Ended | None:
         stop = stop_reason(self._plan, self._tools.stall, gate_passed=True)
         return self._end(stop) if stop is not None else None
+
+    def _go_on(self, gate: GateResult) -> Ended | None:
+        """Take the todo that follows from what a judge of prose says; else open the last again."""
+        plan = stages.after(self._plan, self._work.task, gate)
+        if plan is not None:
+            self._plan, self._observation = plan, self._tools.describe(gate)
+            self._tell.todo_added(plan.todos[-1].text, gate.checks[-1].reason)
+        elif not stages.is_undecided(gate):
+            self._reopen(gate)
+        else:
+            draft = questions.alignment(self._work.task, gate.checks[-1])
+            work, drafts = clarified(self._work, draft, self._tools.permission)
+            if work is self._work:
+                return self._end(StopReason(Axis.DEFER, draft.kind), drafts)
+            self._work = work
+            self._issuer.hear(work)
+            return self._go_on(gate)
+        return None
 
     def _reopen(self, gate: GateResult) -> None:
         last = len(self._plan.todos) - 1
@@ -348,22 +353,13 @@ class PlanLoop:
             return None
         return self._end(StopReason(Axis.DEFER, draft.kind), (draft,))
 
-    def _spend(self, step: Step, ms: int) -> None:
-        todo = self._plan.active
-        if todo is not None:
-            self._plan = self._plan.with_todo(self._plan.cursor, attempts=todo.attempts + 1)
-        loops = 0 if step.is_environment or step.is_void else 1
-        self._plan = spent(self._plan, step.usage, ms=ms, loops=loops)
-
     def _end(self, stop: StopReason, drafts: tuple[DecisionDraft, ...] = ()) -> Ended:
         if not drafts:
             stop, drafts = asked(stop, self._work.task, self._plan.budget, self._judging.last)
-        status = _PLAN_STATUS.get(stop.axis, PlanStatus.ACTIVE)
-        self._plan = replace(self._plan, status=status, stop=stop)
+        self._plan = replace(self._plan, status=status_at(stop), stop=stop)
         return self._ended(stop, drafts)
 
     def _ended(self, stop: StopReason, drafts: tuple[DecisionDraft, ...] = ()) -> Ended:
-        summaries = [todo.summary for todo in self._plan.todos if todo.summary]
         return Ended(
             candidate=self._candidate,
             stop=stop,
@@ -373,7 +369,7 @@ class PlanLoop:
             ref=self._trees.ref,
             gate=self._judging.last,
             drafts=drafts,
-            result="\n".join(summaries) or self._said,
+            result=stages.result(self._plan) or self._said,
             usage=self._usage,
         )
 

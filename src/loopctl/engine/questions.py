@@ -4,7 +4,7 @@ import math
 from typing import Final
 
 from loopctl.calls import ToolCall
-from loopctl.domain import APPROVED, Baseline, Decision, DecisionDraft, DecisionKind, Task
+from loopctl.domain import APPROVED, REJECTED, Baseline, Decision, DecisionDraft, DecisionKind, Task
 from loopctl.forking import Bucket
 from loopctl.plan import Budget
 from loopctl.steps import BudgetRefused, Deferred, ForkRaised, PremiseInvalid
@@ -15,6 +15,9 @@ NO_VERIFY: Final = "no_verify"
 
 BASELINE: Final = "baseline"
 """The reason of the decision whose answer is a baseline."""
+
+ALIGNMENT: Final = "its judge does not let it pass"
+"""The reason of the decision whose answer says what the output of a prose task should be."""
 
 LANDING: Final = "before landing: "
 """What the reason of a decision about a result begins with; the keys of its hits follow."""
@@ -70,6 +73,28 @@ def baseline(task: Task, verify: CheckResult) -> DecisionDraft:
 def is_about_baseline(decision: Decision) -> bool:
     """Return whether a decision is the one that :func:`baseline` asks for."""
     return decision.kind is DecisionKind.VERIFY and decision.reason == BASELINE
+
+
+def alignment(task: Task, check: CheckResult) -> DecisionDraft:
+    """Ask, in one go, everything that keeps a text from serving the goal."""
+    name = task.output or "its result"
+    return DecisionDraft(
+        kind=DecisionKind.SCOPE,
+        question=(
+            f"{task.id}: the judge of {name} does not find that it serves the goal "
+            f"({check.reason}): {' '.join(check.tail.split())} What should it say?"
+        ),
+        best_guess="; ".join(check.findings),
+        reason=ALIGNMENT,
+    )
+
+
+def clarified(decision: Decision) -> tuple[str, ...]:
+    """Return what an answer says about a text, with its question; empty for all other ones."""
+    is_about = decision.kind is DecisionKind.SCOPE and decision.reason == ALIGNMENT
+    if not is_about or decision.answer in {None, REJECTED}:
+        return ()
+    return (f"{decision.question}\nThe answer: {decision.answer}",)
 
 
 def landing(task: Task, check: CheckResult) -> DecisionDraft:

@@ -7,7 +7,17 @@ from dataclasses import dataclass, field, replace
 from typing import Final, Literal, cast
 
 from loopctl.clock import stamp
-from loopctl.domain import GOAL, Decision, RunStatus, Scope, Sha, TaskId, TaskStatus, Usage
+from loopctl.domain import (
+    GOAL,
+    Decision,
+    DecisionKind,
+    RunStatus,
+    Scope,
+    Sha,
+    TaskId,
+    TaskStatus,
+    Usage,
+)
 from loopctl.engine import outcomes, recovery
 from loopctl.engine.anchor import Anchor
 from loopctl.engine.answers import assumption
@@ -18,7 +28,7 @@ from loopctl.engine.landing import Landing
 from loopctl.engine.outcome import outcome
 from loopctl.engine.standing import ASKING, newest_runs
 from loopctl.engine.taskrun import RunContext
-from loopctl.engine.thread import take_up
+from loopctl.engine.thread import lay_down, take_up
 from loopctl.errors import CancelledError
 from loopctl.events import DecisionRaised, MoneySpent, Noticed, RunEnded, RunResumed, RunStarted
 from loopctl.records import RunRecord, Supposition
@@ -26,8 +36,7 @@ from loopctl.storeports import DecisionStore, RunStore
 from loopctl.suggestions import AssumptionRecorded
 
 _WITHOUT_CRITERIA: Final = (
-    "the goal has no done-criteria, so the run ends since all that was asked for is done; "
-    "`done_when` in [goal] says when a goal is met"
+    "the goal has no done-criteria, so the run ends since all that was asked for is done"
 )
 
 
@@ -224,9 +233,21 @@ class Run:
         )
         self._tell_money()
         written = self._tools.emit(ended)
+        if not is_interrupted:
+            lay_down(self._tools.brain, (*open_ids, *self._asked_of_goal()))
         now = stamp(self._tools.clock.now())
         self._runs.set_run_status(self._record.id, status, now)
         return cast("RunEnded", written)
+
+    def _asked_of_goal(self) -> tuple[str, ...]:
+        """Return what is asked about the goal's criteria; assumptions of a kickoff hold nothing up."""
+        return tuple(
+            one.id
+            for one in self._decisions.decisions(task=GOAL)
+            if one.answer is None
+            and one.run_id == self._record.id
+            and one.kind is not DecisionKind.KICKOFF
+        )
 
     def _own(self, beginning: Beginning) -> tuple[TaskId, ...]:
         """Return the run's own tasks, those that came to the manifest meanwhile included."""

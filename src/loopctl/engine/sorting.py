@@ -107,6 +107,8 @@ class Sorter:
         options = forks.entrants(raised, self._width)
         if len(raised.options) == 1:
             return options[0], "there is no other option"
+        if self._work.task.is_prose:
+            return options[0], "ways to write prose are not tried: its judges compare nothing"
         if self._work.trial is not None:
             mine = self._work.option
             is_mine = mine is not None and raised.question == self._work.trial.fork.question

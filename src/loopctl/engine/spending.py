@@ -5,6 +5,7 @@ from dataclasses import replace
 
 from loopctl.domain import DecisionDraft, StopReason, Task, Usage
 from loopctl.engine import questions
+from loopctl.engine.pursuit import Step
 from loopctl.engine.terminator import refused_stop
 from loopctl.moneyports import Purse
 from loopctl.plan import Budget, Plan
@@ -43,6 +44,15 @@ def spent(plan: Plan, usage: Usage | None = None, *, ms: int = 0, loops: int = 0
         usd_used=budget.usd_used + more.usd,
     )
     return replace(plan, budget=budget)
+
+
+def stepped(plan: Plan, step: Step, ms: int) -> Plan:
+    """Return the plan with one step more, its todo tried once more and its cost spent."""
+    todo = plan.active
+    if todo is not None:
+        plan = plan.with_todo(plan.cursor, attempts=todo.attempts + 1)
+    loops = 0 if step.is_environment or step.is_void else 1
+    return spent(plan, step.usage, ms=ms, loops=loops)
 
 
 def question(

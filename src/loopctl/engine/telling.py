@@ -16,6 +16,7 @@ from loopctl.events import (
 )
 from loopctl.plan import Plan, StepProgress
 from loopctl.ports import Emit
+from loopctl.suggestions import TodoAdded
 from loopctl.verdict import GateResult
 
 
@@ -77,6 +78,10 @@ class Teller:
     def todo_reopened(self, todo: str) -> None:
         """The gate has failed."""
         self.emit(TodoReopened(task=self.task, candidate=self.candidate, todo=todo))
+
+    def todo_added(self, todo: str, reason: str) -> None:
+        """A judge of prose asks for more."""
+        self.emit(TodoAdded(task=self.task, candidate=self.candidate, todo=todo, reason=reason))
 
     def gate_finished(self, gate: GateResult) -> None:
         """The gate has judged."""

@@ -8,7 +8,7 @@ from typing import Final
 from loopctl.domain import Axis, StopReason
 from loopctl.engine.progress import StallLimits, stall_reason
 from loopctl.moneyports import Cap
-from loopctl.plan import Budget, Plan
+from loopctl.plan import Budget, Plan, PlanStatus
 
 LOOPS: Final = "loops"
 TOKENS: Final = "tokens"
@@ -18,6 +18,11 @@ UNKNOWN_PRICE: Final = "unknown_price"
 """A model whose price nobody knows was to be called under a cap in dollars."""
 GOAL_MET: Final = "goal_met"
 
+_STATUS: Final = {
+    Axis.GOAL: PlanStatus.COMPLETE,
+    Axis.STALL: PlanStatus.STALLED,
+    Axis.BUDGET: PlanStatus.BUDGET_EXHAUSTED,
+}
 _OF_TASK: Final = {Cap.TASK_TOKENS: TOKENS, Cap.TASK_USD: USD}
 _OF_RUN: Final = frozenset(cap.value for cap in Cap if cap.is_of_run)
 
@@ -36,6 +41,11 @@ def stop_reason(plan: Plan, limits: StallLimits, *, gate_passed: bool) -> StopRe
     if stuck is not None:
         return StopReason(Axis.STALL, stuck)
     return StopReason(Axis.GOAL, GOAL_MET) if is_met else None
+
+
+def status_at(stop: StopReason) -> PlanStatus:
+    """Return how a plan stands whose work ends for now."""
+    return _STATUS.get(stop.axis, PlanStatus.ACTIVE)
 
 
 def spent_cap(budget: Budget) -> str | None:

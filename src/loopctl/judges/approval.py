@@ -26,7 +26,9 @@ class ApprovalJudge:
         return Check.APPROVAL
 
     def judge(self, case: Case) -> CheckResult | None:
-        """Return what needs a person's word; ``None`` where nothing does."""
+        """Return what needs a person's word; ``None`` where nothing does, and of a draft."""
+        if case.candidate.is_draft:
+            return None
         found = (*secrets_in(self.repository, case.head_tree, case.tree, self.redact), *case.hits)
         if not found:
             return None

@@ -60,6 +60,7 @@ class Checkouts:
             ended = sandbox.run(self._setup_cmd, timeout_s=self._timeout_s)
             if ended.returncode != 0 or ended.timed_out:
                 how = "ran out of time" if ended.timed_out else f"ended with {ended.returncode}"
+                how = f"was ended, since {ended.excess}" if ended.excess else how
                 raise SandboxError(
                     f"setup_cmd {how} in a fresh checkout ({self._setup_cmd}); "
                     f"its output ends: {tail(ended.stdout, 600)}"

@@ -15,6 +15,8 @@ _HARMFUL: Final = (
     *("\x00\x08", "\x0b\x1f", "\x7f\x9f", "\u061c\u061c", "\u200b\u200f", "\u2028\u202e"),
     *("\u2060\u206f", "\ufeff\ufeff", "\ufff9\ufffb", "\ud800\udfff"),
 )
+_READ: Final = frozenset({Check.CRITIQUE, Check.ALIGNMENT})
+"""Checks that nothing is run for: whoever wrote the text is who can mend it."""
 _SPELT_OUT: Final = {
     code: f"<U+{code:04X}>" for first, last in _HARMFUL for code in range(ord(first), ord(last) + 1)
 }
@@ -67,7 +69,7 @@ def observation(result: GateResult) -> str:
         lines.append(f"command: {failed.command}")
     if failed.exit is not None:
         lines.append(f"exit: {failed.exit}")
-    if failed.blame is not None:
+    if failed.blame is not None and failed.check not in _READ:
         lines.append(f"blame: {failed.blame.value} ({_blame_words(failed)})")
     lines.extend(_count_lines(failed))
     if failed.tail:
@@ -90,5 +92,6 @@ def _count_lines(result: CheckResult) -> list[str]:
                 f"{counts.failed} failed, {counts.skipped} skipped, {counts.xfailed} xfailed"
             )
     if result.findings:
-        lines.append("red:\n" + "\n".join(f"  {finding}" for finding in result.findings))
+        heading = "best guesses at the answers" if result.check is Check.ALIGNMENT else "red"
+        lines.append(f"{heading}:\n" + "\n".join(f"  {finding}" for finding in result.findings))
     return lines

@@ -1,10 +1,10 @@
-"""The code gate: the judges that block, in order, each on fresh checkouts of exactly that tree."""
+"""The gate: the judges that block, in order, each on fresh checkouts of exactly that tree."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from loopctl.clock import Clock
-from loopctl.domain import Sha
+from loopctl.domain import Goal, Sha
 from loopctl.errors import GitError, SandboxError
 from loopctl.judges import outcome
 from loopctl.judges.approval import ApprovalJudge
@@ -12,13 +12,16 @@ from loopctl.judges.bases import Bases
 from loopctl.judges.case import Case, Checkouts, Judge
 from loopctl.judges.diff import ApplyJudge
 from loopctl.judges.evidence import shown
+from loopctl.judges.jury import Jury
 from loopctl.judges.outcome import End
+from loopctl.judges.output import OutputJudge
+from loopctl.judges.prose import AlignmentJudge, CritiqueJudge
 from loopctl.judges.typecheck import TypecheckJudge
 from loopctl.judges.verify import VerifyJudge, run_verify
 from loopctl.ports import Repository
 from loopctl.records import Candidate
 from loopctl.redaction import Redactor
-from loopctl.settings import GateSettings
+from loopctl.settings import BudgetSettings, GateSettings
 from loopctl.storeports import VerdictCache
 from loopctl.verdict import Blame, Check, CheckResult, GateResult, Verdict
 
@@ -115,8 +118,9 @@ def code_gate(
     manifest: str = "tasks/ACTIVE.toml",
     redact: Redactor | None = None,
     signature: Callable[[str], str] | None = None,
+    jury: Jury | None = None,
 ) -> CodeGate:
-    """Return the gate of code tasks: apply, typecheck, verify, approval.
+    """Return the gate: apply, typecheck, verify, approval; with three more for tasks of prose.
 
     Args:
         repository: The trees, and where checkouts come from.
@@ -127,12 +131,18 @@ def code_gate(
         manifest: The manifest's path in the tree, with slashes; empty where it is outside.
         redact: Knows the user's keys; without it only their shapes are looked for.
         signature: Of a failed verify's output, where the same failure again means being stuck.
+        jury: Judges prose; without it a person has to.
     """
     bases = Bases(cache, setup_cmd)
+    redact = redact or Redactor({})
+    jury = jury or Jury(None, Goal(), "", BudgetSettings(), cache)
     judges = (
         ApplyJudge(repository, settings.protect, manifest),
+        OutputJudge(repository, redact),
         TypecheckJudge(repository, settings, bases),
         VerifyJudge(repository, settings, bases, signature),
-        ApprovalJudge(repository, redact or Redactor({})),
+        CritiqueJudge(repository, jury, redact),
+        AlignmentJudge(repository, jury, redact),
+        ApprovalJudge(repository, redact),
     )
     return CodeGate(repository, judges, settings, clock, setup_cmd)

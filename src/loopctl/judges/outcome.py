@@ -57,6 +57,8 @@ def classify(command: str, ended: ExecResult, timeout_s: float) -> tuple[End, st
     """Return how ``command`` ended and, where the environment is at fault, in words how."""
     if ended.timed_out:
         return End.STOPPED, f"it ran into the time limit of {timeout_s:g} s (gate.timeout_s)"
+    if ended.excess:
+        return End.STOPPED, f"it was ended, since {ended.excess}"
     if ended.returncode == 0:
         return End.GREEN, ""
     if name := _killer(ended.returncode):
@@ -97,7 +99,7 @@ def _missing_module(command: str, ended: ExecResult) -> str:
 
 def recorded(check: Check, command: str, ended: ExecResult, tree: str) -> CheckResult:
     """Return what was run, where, and how it went: ``pass`` on exit 0, else a failure."""
-    is_green = ended.returncode == 0 and not ended.timed_out
+    is_green = ended.returncode == 0 and not (ended.timed_out or ended.excess)
     return CheckResult(
         check=check,
         verdict=Verdict.PASS if is_green else Verdict.FAIL,

@@ -1,7 +1,8 @@
-"""The harness's side of its pytest plugin: how it is loaded, and what its report says.
+"""The harness's side of its pytest plugin, and of its like for unittest: loading, and reading.
 
-The plugin is named by ``PYTEST_ADDOPTS`` and found by a ``PYTHONPATH`` of its own folder. Where
-the command sets one of the two itself, ours is put in front of what it sets.
+The plugin is named by ``PYTEST_ADDOPTS`` and found by a ``PYTHONPATH`` of its own folder, which
+has Python import the one for unittest by itself. Where the command sets one of the two variables,
+ours is put in front of what it sets.
 """
 
 import contextlib
@@ -31,13 +32,13 @@ _MOST_BYTES: Final = 64 << 20
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """What all the pytest sessions of one command said of themselves.
+    """What all the sessions of pytest and unittest of one command said of themselves.
 
     Attributes:
-        began: Sessions that the plugin saw begin.
+        began: Sessions that a plugin saw begin.
         exits: How each session that ended was about to exit.
         counts: Their sums; ``None`` where none ended.
-        failed: Node ids, sorted; a file that could not be collected counts as one.
+        failed: Ids of tests, sorted; a file that could not be collected counts as one.
     """
 
     began: int = 0
@@ -57,7 +58,7 @@ class Report:
 
     Attributes:
         folder: Where it is; the run can write there.
-        token: Proves that a line is the plugin's.
+        token: Proves that a line is a plugin's.
     """
 
     folder: Path
@@ -65,20 +66,20 @@ class Report:
 
     @property
     def path(self) -> Path:
-        """The file that the plugin appends to."""
-        return self.folder / f"pytest-{self.token[:8]}.jsonl"
+        """The file that the plugins append to."""
+        return self.folder / f"tests-{self.token[:8]}.jsonl"
 
     def env(self) -> Mapping[str, str]:
-        """Return what makes every pytest below load the plugin."""
+        """Return what makes every pytest and unittest below load its plugin."""
         return {
             "PYTEST_ADDOPTS": _ADDOPTS,
             "PYTHONPATH": str(FOLDER),
-            "LOOP_PYTEST_REPORT": str(self.path),
-            "LOOP_PYTEST_TOKEN": self.token,
+            "LOOP_TEST_REPORT": str(self.path),
+            "LOOP_TEST_TOKEN": self.token,
         }
 
     def take(self) -> Account:
-        """Return what the plugin has written, and remove the file."""
+        """Return what the plugins have written, and remove the file."""
         lines = _read(self.path).splitlines()
         with contextlib.suppress(OSError):
             self.path.unlink()

@@ -1,4 +1,4 @@
-"""What a shell command runs, as far as its words tell: whether it is plainly pytest."""
+"""What a shell command runs, as far as its words tell: whether it is plainly pytest or unittest."""
 
 import re
 import shlex
@@ -12,6 +12,8 @@ _ASSIGNMENT: Final = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\+?=")
 PYTHON: Final = re.compile(r"(python|pypy)[0-9.]*t?")
 SHELLS: Final = frozenset({"sh", "bash", "dash", "ksh", "zsh"})
 RUNNERS: Final = frozenset({"uv", "poetry", "pdm", "pipenv", "rye", "hatch", "uvx", "micromamba"})
+_PYTEST: Final = frozenset({"pytest", "py.test"})
+_UNITTEST: Final = frozenset({"unittest"})
 _PREFIXES: Final = frozenset(
     {
         "env",
@@ -75,7 +77,16 @@ def simple_commands(command: str) -> list[list[str]]:
 
 def runs_pytest(command: str) -> bool:
     """Return whether one of the simple commands is plainly a pytest."""
-    return any(_is_pytest(words) for words in simple_commands(command))
+    return _runs(command, _PYTEST)
+
+
+def runs_unittest(command: str) -> bool:
+    """Return whether one of the simple commands is plainly Python's own unittest."""
+    return _runs(command, _UNITTEST)
+
+
+def _runs(command: str, names: frozenset[str]) -> bool:
+    return any(_is_one(words, names) for words in simple_commands(command))
 
 
 def is_only_pytest(command: str) -> bool:
@@ -86,29 +97,30 @@ def is_only_pytest(command: str) -> bool:
     commands = simple_commands(command)
     if re.search(r"[;|\n()`]|\$\(|(?<!&)&(?!&)", _REDIRECTION.sub(" ", _unquoted(command))):
         return False
-    return [_is_pytest(words) for words in commands].count(True) == 1 and _is_pytest(commands[-1])
+    are = [_is_one(words, _PYTEST) for words in commands]
+    return are.count(True) == 1 and are[-1]
 
 
 def _unquoted(command: str) -> str:
     return re.sub(r"'[^']*'|\"(?:[^\"\\]|\\.)*\"|\\.", "q", command.strip(), flags=re.DOTALL)
 
 
-def _is_pytest(words: list[str]) -> bool:
+def _is_one(words: list[str], names: frozenset[str]) -> bool:
     words = without_prefixes(words)
     if not words:
         return False
     program, rest = PurePosixPath(words[0]).name, words[1:]
-    if program in {"pytest", "py.test"}:
+    if program in names:
         return True
     if program in SHELLS:
-        return _shell_runs_pytest(rest)
+        return _shell_runs(rest, names)
     if PYTHON.fullmatch(program):
-        return module(rest) in {"pytest", "py.test"} or _is_coverage(rest)
+        return module(rest) in names or _is_coverage(rest, names)
     if program in {"coverage", "coverage3"}:
-        return _covers_pytest(rest)
+        return _covers(rest, names)
     if program in RUNNERS:
         inner = rest if program == "uvx" else rest[rest.index("run") + 1 :] if "run" in rest else []
-        return _is_pytest(without_options(inner))
+        return _is_one(without_options(inner), names)
     return False
 
 
@@ -137,12 +149,12 @@ def without_options(words: list[str]) -> list[str]:
     return words
 
 
-def _shell_runs_pytest(words: list[str]) -> bool:
+def _shell_runs(words: list[str], names: frozenset[str]) -> bool:
     for index, word in enumerate(words):
         if not word.startswith("-"):
             return False
         if not word.startswith("--") and "c" in word:
-            return index + 1 < len(words) and runs_pytest(words[index + 1])
+            return index + 1 < len(words) and _runs(words[index + 1], names)
     return False
 
 
@@ -158,11 +170,11 @@ def module(words: list[str]) -> str:
     return ""
 
 
-def _is_coverage(words: list[str]) -> bool:
-    return module(words) == "coverage" and _covers_pytest(words[words.index("coverage") + 1 :])
+def _is_coverage(words: list[str], names: frozenset[str]) -> bool:
+    return module(words) == "coverage" and _covers(words[words.index("coverage") + 1 :], names)
 
 
-def _covers_pytest(words: list[str]) -> bool:
+def _covers(words: list[str], names: frozenset[str]) -> bool:
     return words[:1] == ["run"] and any(
-        flag == "-m" and name in {"pytest", "py.test"} for flag, name in pairwise(words)
+        flag == "-m" and name in names for flag, name in pairwise(words)
     )

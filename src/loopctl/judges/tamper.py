@@ -1,6 +1,6 @@
-"""Whether a pytest that ended well has tested what it should: its counts beside the base's.
+"""Whether tests that ended well have tested what they should: their counts beside the base's.
 
-A pytest that exits 0 must have left its own report; must have collected tests, and no fewer than
+A pytest or unittest that exits 0 must have left its own report; must have collected tests, and no fewer than
 at the base; must have skipped and xfailed no more; must have run all that it collected; and must
 not have counted a failure that the base has not. Where a task may edit the tests that it changed, it is
 for a person to judge that there are fewer (``shrink.py``).
@@ -9,25 +9,26 @@ for a person to judge that there are fewer (``shrink.py``).
 from collections.abc import Iterator
 
 from loopctl.judges.pytest_report import Account
-from loopctl.judges.shellwords import is_only_pytest, runs_pytest
+from loopctl.judges.shellwords import is_only_pytest, runs_pytest, runs_unittest
 from loopctl.verdict import CheckResult, TestCounts, Verdict
 
 _TAMPERING = "tampering"
+_UNREPORTED = (
+    "{} exits 0 without the report of loop's plugin; run it directly, {}with the environment that "
+    "loop gives it"
+)
 
 
 def lone_fault(command: str, account: Account) -> str:
     """Return what is wrong with an exit 0 seen by itself, empty where nothing is."""
     if account.counts is None or not account.is_whole:
         if account.began:
-            return "a pytest session began and never came to its end, yet the command exits 0"
+            return "a session of tests began and never came to its end, yet the command exits 0"
         if runs_pytest(command):
-            return (
-                "pytest exits 0 without the report of loop's plugin; run it directly, with the "
-                "environment that loop gives it"
-            )
-        return ""
+            return _UNREPORTED.format("pytest", "")
+        return _UNREPORTED.format("unittest", "without -I, -E and -S, ") * runs_unittest(command)
     if account.counts.collected == 0:
-        return "pytest collected no test, yet the command exits 0"
+        return "it collected no test, yet the command exits 0"
     return ""
 
 
@@ -42,7 +43,7 @@ def green_fault(
         return f"{_TAMPERING}: {fault}"
     if account.counts is None:
         if base.counts is not None and base.counts.collected:
-            return f"{_TAMPERING}: the base's pytest left a report of its counts, this one none"
+            return f"{_TAMPERING}: the base's tests left a report of their counts, these left none"
         return ""
     if account.failed and (base.exit != 0 or not set(account.failed) <= set(base.findings)):
         return f"{_TAMPERING}: the command exits 0, yet {account.failed[0]} failed"

@@ -14,6 +14,7 @@ from loopctl.judges.case import Case
 from loopctl.judges.checkers import find
 from loopctl.judges.diagnostics import findings, normalised
 from loopctl.judges.outcome import End, classify
+from loopctl.judges.output import is_text_alone
 from loopctl.ports import Repository, Sandbox
 from loopctl.settings import GateSettings
 from loopctl.verdict import Blame, Check, CheckResult, Verdict
@@ -37,7 +38,12 @@ class TypecheckJudge:
         return Check.TYPECHECK
 
     def judge(self, case: Case) -> CheckResult | None:
-        """Return the evidence; ``None`` where it is off or the project configures no checker."""
+        """Return the evidence; ``None`` where it is off or the project configures no checker.
+
+        A diff that touches nothing but the one text that a task yields has no types.
+        """
+        if is_text_alone(self.repository, case):
+            return None
         command = self.command(case.head_tree)
         if command is None:
             return None

@@ -188,7 +188,8 @@ TASK_KEYS: Final = (
         "output",
         "path",
         optional_path,
-        "Tasks that are not code: the file that the result is; relative, without `..`.",
+        "Tasks that are not code: the file that the result is, which a judge reads; relative, without "
+        "`..`. Without it, the texts that the diff brings.",
     ),
     Key(
         "command",

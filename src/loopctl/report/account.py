@@ -1,5 +1,6 @@
 """The account of a run: what was landed on what evidence, what was not and why, how to go on."""
 
+from collections.abc import Sequence
 from typing import Final
 
 from loopctl.domain import RunStatus, TaskStatus, Usage
@@ -23,7 +24,7 @@ from loopctl.report.commands import Commands
 from loopctl.report.decisions import decision_blocks, ordered
 from loopctl.report.summary import ForkSummary, RunSummary, TaskSummary
 from loopctl.report.wording import STATUS_WORDS, counted, spending
-from loopctl.verdict import CheckResult, Verdict
+from loopctl.verdict import Check, CheckResult, Verdict
 
 VERDICT_TONES: Final = {
     Verdict.PASS: Tone.GOOD,
@@ -126,7 +127,7 @@ def check_line(check: CheckResult) -> Line:
     if check.counts:
         facts.append(f"{check.counts.passed} of {check.counts.collected} tests passed")
     spans.append(quiet(f" ({', '.join(facts)})"))
-    if check.reason and check.verdict is not Verdict.PASS:
+    if check.reason and (check.verdict is not Verdict.PASS or check.check is Check.ALIGNMENT):
         spans.append(plain(f": {check.reason}"))
     return tuple(spans)
 
@@ -208,16 +209,18 @@ def _left_item(task: TaskSummary, commands: Commands) -> Item:
 
 
 def _waiting(summary: RunSummary, commands: Commands) -> list[Block]:
-    if not summary.waits:
-        return []
     items = []
+    is_drawn = bool(summary.waits) and bool(commands.drawn(summary.run_id))
     for wait in summary.waits:
         task = summary.task(wait.task)
+        if is_drawn and task is not None and task.status in _RECOVERABLE:
+            # It cannot be named, and how it did not land is told before.
+            continue
         name = f" {task.title}" if task and task.title else ""
         ways = tuple((command, "") for command in _ways_on(wait.task, summary, commands))
         below = (Shell(ways),) if ways else ()
         items.append(Item((strong(wait.task), plain(f"{name}: {wait.reason}")), below))
-    return [Heading(f"Waiting ({len(items)})"), Bullets(tuple(items))]
+    return [Heading(f"Waiting ({len(items)})"), Bullets(tuple(items))] if items else []
 
 
 def _ways_on(task_id: str, summary: RunSummary, commands: Commands) -> list[str]:
@@ -289,6 +292,16 @@ def _notices(summary: RunSummary) -> list[Block]:
     return [Heading("Notices"), Bullets(tuple(items))] if items else []
 
 
+def _tries(
+    stuck: Sequence[TaskSummary], summary: RunSummary, commands: Commands
+) -> list[tuple[str, str]]:
+    """Return how what is stuck is tried again: by its id, or by drawing what is left to do."""
+    words = commands.drawn(summary.run_id) if stuck else ()
+    if words:
+        return [(commands.drive(*words), "begin anew with what is left to do")]
+    return [(commands.task(task.id), f"try {task.id} again") for task in stuck]
+
+
 def _going_on(summary: RunSummary, commands: Commands) -> list[Block]:
     lines = [
         (commands.answer(decision), f"answer {decision.id}")
@@ -305,5 +318,5 @@ def _going_on(summary: RunSummary, commands: Commands) -> list[Block]:
     ended = [task for task in summary.tasks if _is_left(task)]
     lines.extend((commands.drive("show", task.id), f"the story of {task.id}") for task in ended)
     stuck = [task for task in ended if task.status in _RECOVERABLE]
-    lines.extend((commands.task(task.id), f"try {task.id} again") for task in stuck)
+    lines.extend(_tries(stuck, summary, commands))
     return [Heading("To go on"), Shell(tuple(lines))] if lines else []

@@ -38,6 +38,8 @@ class Commands:
         names: The names of all commands; a task of such a name is written behind ``--``.
         ids: Returns the ids of the manifest's tasks; a decision of such an id is written
             ``TASK:N``.
+        drawn: Returns the words that draw the tasks of a run anew, where it drew them itself; the
+            manifest does not know their ids. Empty for every other run.
     """
 
     program: tuple[str, ...] = ("loop",)
@@ -46,6 +48,7 @@ class Commands:
     manifest: str = ""
     names: frozenset[str] = frozenset()
     ids: Callable[[], Collection[str]] = frozenset
+    drawn: Callable[[str], tuple[str, ...]] = lambda _run: ()
 
     def loop(self, *words: str) -> str:
         """Return a ``loop`` command."""

@@ -56,8 +56,8 @@ from loopctl.report.summary import (
     RunSummary,
     TaskSummary,
 )
-from loopctl.suggestions import AssumptionRecorded, ProposalJudged, TaskProposed
-from loopctl.verdict import CheckResult, Verdict
+from loopctl.suggestions import AssumptionRecorded, ProposalJudged, TaskProposed, TodoAdded
+from loopctl.verdict import Check, CheckResult, Verdict
 
 _ASKING: Final = frozenset({TaskStatus.NEEDS_HUMAN, TaskStatus.BLOCKED})
 """Statuses of tasks that wait for an answer; the engine has the same."""
@@ -105,7 +105,7 @@ def advance(summary: RunSummary, event: AnyEvent) -> RunSummary:
             return _accounted(summary, event)
         case SandboxOpened() | PlanCreated() | TodoReopened() | MessageRejected() | TaskProposed():
             return summary
-        case CallFinished() | CallReplayed():
+        case CallFinished() | CallReplayed() | TodoAdded():
             return summary
         case _:
             assert_never(event)
@@ -367,7 +367,10 @@ def _step_event(
 
 
 def _passed(checks: tuple[CheckResult, ...]) -> bool:
-    return bool(checks) and checks[-1].verdict is Verdict.PASS
+    """Return whether nothing went wrong; that a draft is criticised is what drafts are for."""
+    last = checks[-1] if checks else None
+    is_criticised = last is not None and last.check is Check.CRITIQUE and last.tail != ""
+    return last is not None and (last.verdict is Verdict.PASS or is_criticised)
 
 
 def gate_line(checks: tuple[CheckResult, ...]) -> str:

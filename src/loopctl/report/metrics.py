@@ -42,7 +42,7 @@ from loopctl.events import (
 )
 from loopctl.forkevents import ForkClassified
 from loopctl.report.exposition import Histogram, family, histogram
-from loopctl.suggestions import AssumptionRecorded, ProposalJudged, TaskProposed
+from loopctl.suggestions import AssumptionRecorded, ProposalJudged, TaskProposed, TodoAdded
 
 STALLS: Final = (
     "no_progress",
@@ -116,6 +116,7 @@ class Metrics:
                 | TaskProposed()
                 | ProposalJudged()
                 | AssumptionRecorded()
+                | TodoAdded()
                 | CallFinished()
                 | GateFinished()
                 | ForkClassified()

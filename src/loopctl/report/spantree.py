@@ -30,6 +30,7 @@ from loopctl.events import (
     TodoClosed,
     TodoReopened,
 )
+from loopctl.suggestions import TodoAdded
 
 _MS = 1_000_000
 """Nanoseconds in one."""
@@ -72,7 +73,7 @@ class SpanTree:
                 self._task(event)
             case StepStarted() | StepFinished():
                 self._step(event)
-            case PlanCreated() | PlanRevised() | TodoClosed() | TodoReopened():
+            case PlanCreated() | PlanRevised() | TodoClosed() | TodoReopened() | TodoAdded():
                 self._plan(event)
             case GateFinished():
                 self._seen(event.task, event.candidate, event.ts)
@@ -145,7 +146,9 @@ class SpanTree:
         step.spans.append(whole)
         step.last_ns = now
 
-    def _plan(self, event: PlanCreated | PlanRevised | TodoClosed | TodoReopened) -> None:
+    def _plan(
+        self, event: PlanCreated | PlanRevised | TodoClosed | TodoReopened | TodoAdded
+    ) -> None:
         self._seen(event.task, event.candidate, event.ts)
         span = self._tasks.get(event.task or "")
         if span is None:
@@ -187,7 +190,7 @@ class SpanTree:
 
 
 def _plan_event(
-    event: PlanCreated | PlanRevised | TodoClosed | TodoReopened,
+    event: PlanCreated | PlanRevised | TodoClosed | TodoReopened | TodoAdded,
 ) -> tuple[str, _Attributes]:
     match event:
         case PlanCreated():
@@ -198,6 +201,8 @@ def _plan_event(
             return "todo.done", {"loop.todo": event.todo}
         case TodoReopened():
             return "todo.reopened", {"loop.todo": event.todo}
+        case TodoAdded():
+            return "todo.added", {"loop.todo": event.todo, "loop.reason": event.reason}
 
 
 def _ns(ts: str) -> int:

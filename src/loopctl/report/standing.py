@@ -36,6 +36,8 @@ def _manifest(document: Mapping[str, Any]) -> str:
 
 def _run(document: Mapping[str, Any]) -> str:
     owner, run = document["owner"], document["run"]
+    if owner and not owner["run_id"]:
+        return f"Process {owner['pid']} is about to begin a run."
     if owner:
         return f"Process {owner['pid']} is driving run {owner['run_id']}."
     if run is None:

@@ -26,7 +26,7 @@ _TICK_S = 0.01
 
 
 def begin(
-    argv: Sequence[str], *, cwd: Path, env: Mapping[str, str]
+    argv: Sequence[str], *, cwd: Path, env: Mapping[str, str], has_keeper: bool = False
 ) -> "LastingProcess | ExecResult":
     """Return the running process, or the result of one that is missing or cannot be executed.
 
@@ -36,6 +36,7 @@ def begin(
         argv: The program, looked up on the PATH of ``env``, and its arguments.
         cwd: Where it runs.
         env: Its whole environment, but for the tag that its descendants are found by.
+        has_keeper: The first process only keeps the others inside: those get SIGTERM, and not it.
 
     Raises:
         SandboxError: ``cwd`` is gone.
@@ -50,14 +51,17 @@ def begin(
     if isinstance(started, ExecResult):
         proctree.release(tag)
         return started
-    return LastingProcess(started, tag)
+    return LastingProcess(started, tag, has_keeper=has_keeper)
 
 
 class LastingProcess:
     """What :func:`begin` has started; its pipes do not block."""
 
-    def __init__(self, popen: "subprocess.Popen[bytes]", tag: proctree.Tag | None) -> None:
+    def __init__(
+        self, popen: "subprocess.Popen[bytes]", tag: proctree.Tag | None, *, has_keeper: bool
+    ) -> None:
         self._popen = popen
+        self._has_keeper = has_keeper
         self._tag = tag
         self._said = process.BoundedOutput(_SAID_BYTES)
         self._is_ended = False
@@ -98,7 +102,7 @@ class LastingProcess:
             self._popen.stdin.close()
         if not self._has_ended_within(GRACE_S):
             self.was_killed = True
-            self._signal(signal.SIGTERM)
+            proctree.ask_to_end(self._popen.pid, has_keeper=self._has_keeper)
             self._has_ended_within(GRACE_S)
         # Not reaped yet, so its number, which is the group's, cannot be another's.
         self._signal(signal.SIGKILL)

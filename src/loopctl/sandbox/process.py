@@ -19,7 +19,9 @@ from typing import IO, Self
 from loopctl import failpoints
 from loopctl.domain import ExecResult
 from loopctl.errors import CancelledError, SandboxError
+from loopctl.records import Most
 from loopctl.sandbox import proctree
+from loopctl.sandbox.crowd import Crowd
 
 MAX_OUTPUT_BYTES = 10 << 20
 NOT_FOUND = 127
@@ -84,6 +86,8 @@ def run(
     merge_stderr: bool = False,
     cancel: threading.Event | None = None,
     is_trusted: bool = False,
+    has_keeper: bool = False,
+    most: Most | None = None,
 ) -> ExecResult:
     """Return how a process ended; a program that is missing or cannot be executed is a value too.
 
@@ -100,6 +104,9 @@ def run(
         cancel: Ends it when set.
         is_trusted: It leaves no processes behind by its nature (git): the search for them is
             spared.
+        has_keeper: The first process only keeps the others inside and takes them along when it
+            ends: those get SIGTERM, and not it.
+        most: All that has come of it is killed when it takes more.
 
     Raises:
         SandboxError: ``cwd`` is gone.
@@ -120,7 +127,9 @@ def run(
     if isinstance(started, ExecResult):
         proctree.release(tag)
         return started
-    child = _Child(started, stdin if isinstance(stdin, bytes) else b"", max_output_bytes)
+    words = stdin if isinstance(stdin, bytes) else b""
+    crowd = Crowd(started.pid, tag, most)
+    child = _Child(started, words, max_output_bytes, crowd, has_keeper=has_keeper)
     try:
         ended_by = child.watch(begun + timeout_s, cancel)
     finally:
@@ -230,8 +239,19 @@ def has_exited(popen: "subprocess.Popen[bytes]") -> bool:
 class _Child:
     """One started process with its pipes."""
 
-    def __init__(self, popen: "subprocess.Popen[bytes]", stdin: bytes, limit: int) -> None:
+    def __init__(
+        self,
+        popen: "subprocess.Popen[bytes]",
+        stdin: bytes,
+        limit: int,
+        crowd: Crowd,
+        *,
+        has_keeper: bool,
+    ) -> None:
         self._popen = popen
+        self._crowd = crowd
+        self._has_keeper = has_keeper
+        self._excess = ""
         self._stdin = memoryview(stdin)
         self._selector = selectors.DefaultSelector()
         self._outputs: dict[int, BoundedOutput] = {}
@@ -254,7 +274,7 @@ class _Child:
                 self._selector.register(self._pidfd, selectors.EVENT_READ)
 
     def watch(self, deadline: float, cancel: threading.Event | None) -> str:
-        """Move bytes until the leader has ended; return "exit", "timeout" or "cancel".
+        """Move bytes until the leader has ended; return "exit", "timeout", "excess" or "cancel".
 
         The leader's end counts and not the end of its output, which a background process may
         hold open for ever.
@@ -267,8 +287,12 @@ class _Child:
             if left <= 0:
                 self._terminate()
                 return "timeout"
+            if excess := self._crowd.excess():
+                # No time to be lost: what follows kills it.
+                self._excess = excess
+                return "excess"
             # Where nothing wakes us at the leader's end or at a cancellation, look often.
-            wakes = self._pidfd is not None and cancel is None
+            wakes = self._pidfd is not None and cancel is None and not self._crowd.is_watched
             self._pump(left if wakes else min(left, _TICK_S))
         return "exit"
 
@@ -304,10 +328,11 @@ class _Child:
             duration_ms=int((time.monotonic() - begun) * 1000),
             timed_out=timed_out,
             truncated=is_truncated,
+            excess=self._excess,
         )
 
     def _terminate(self) -> None:
-        self._signal(signal.SIGTERM)
+        proctree.ask_to_end(self._popen.pid, has_keeper=self._has_keeper)
         self._await_exit(_GRACE_S)
 
     def _await_exit(self, seconds: float) -> None:

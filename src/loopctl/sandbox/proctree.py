@@ -117,6 +117,46 @@ def disown(pid: int) -> None:
         _started.discard(pid)
 
 
+def ask_to_end(leader: int, *, has_keeper: bool = False) -> None:
+    """Send SIGTERM to the group of a direct child that has not been reaped.
+
+    Args:
+        leader: The group's first process.
+        has_keeper: It only keeps others inside, who have groups of their own: those are asked, since
+            it would take them along at once. Where it keeps nobody yet, it is what is asked.
+    """
+    groups = {leader}
+    if has_keeper:
+        kept = (_entry(pid) for pid in children(leader))
+        groups = {entry.group for entry in kept if entry is not None} or groups
+    for group in groups:
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(group, signal.SIGTERM)
+
+
+def children(pid: int) -> Iterator[int]:
+    """Yield the children of a process; none where the kernel does not list them."""
+    folder = _PROC / str(pid) / "task"
+    with contextlib.suppress(OSError):
+        for thread in os.listdir(folder):  # noqa: PTH208 - names alone
+            with contextlib.suppress(OSError):
+                yield from map(int, (folder / thread / "children").read_bytes().split())
+
+
+def orphans(tag: Tag | None, leader: int) -> tuple[int, ...]:
+    """Return what of a command is a child of this process by now, beside its first process."""
+    with _lock:
+        adopted = [pid for pid in children(os.getpid()) if pid not in _started]
+    found = (entry for pid in adopted if (entry := _entry(pid)) is not None)
+    value = tag.value if tag is not None else ""
+    return tuple(
+        entry.pid
+        for entry in found
+        if leader in (entry.session, entry.group)
+        or (value and value in _tag_of(entry.pid).split("/"))
+    )
+
+
 def sweep(tag: Tag | None, leader: int) -> None:
     """Kill and reap all that the command still has, after its leader has ended.
 

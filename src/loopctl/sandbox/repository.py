@@ -162,6 +162,10 @@ class OwnedRepository:
             raise
         return sandbox
 
+    def drain(self) -> None:
+        """Remove the worktrees that are kept for those to come; none is kept from now on."""
+        self._around.spares.drain()
+
     def leftovers(self) -> tuple[Leftover, ...]:
         """Return what dead processes have left of sandboxes; nobody may be at work meanwhile."""
         return leftovers(self._layout)

@@ -90,6 +90,21 @@ def refuse_filters(git: Git, base: str) -> None:
             )
 
 
+def forbidden(git: Git, nested: tuple[str, ...]) -> str:
+    """Return the first nested repository that is not in an ignored folder; none is ``""``.
+
+    git does not enter ignored folders, where build tools keep what they have cloned. Asking
+    for the ignored ones reads patterns only.
+    """
+    folders = [f"./{Path(path).parent}" for path in nested]
+    asked = "".join(f"{folder}\0" for folder in folders).encode(errors="surrogateescape")
+    result = git.run("check-ignore", "--stdin", "-z", stdin=asked)
+    ignored = set(result.stdout.decode(errors="surrogateescape").split("\0"))
+    allowed = ignored if result.returncode in {0, 1} else set()
+    pairs = zip(nested, folders, strict=True)
+    return next((path for path, folder in pairs if folder not in allowed), "")
+
+
 def entries(folder: str) -> list["os.DirEntry[str]"]:
     """Return what is in a folder, which is made readable first where it is not.
 

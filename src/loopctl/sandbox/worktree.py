@@ -32,9 +32,12 @@ from loopctl.sandbox.lock import locked
 from loopctl.sandbox.objects import Objects
 from loopctl.sandbox.owned import Layout
 from loopctl.sandbox.rescue import Origin, forget, rescue
-from loopctl.sandbox.survey import Survey, refuse_filters, survey
+from loopctl.sandbox.spares import Spares, modes, parse_index, scour
+from loopctl.sandbox.survey import Survey, forbidden, refuse_filters, survey
 
 _ROUNDS = 3
+_FILES = "files"
+_INDEX = "index"
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,7 @@ class Surroundings:
         env: The caller's environment.
         cancel: Ends commands when set.
         redact: Takes keys out of what commands say, before anybody reads it.
+        spares: Worktrees that workers are done with.
         before_close: Told the name of each sandbox that is about to be closed; must not raise.
     """
 
@@ -60,6 +64,7 @@ class Surroundings:
     confinement: Confinement
     cancel: threading.Event | None
     redact: Redactor
+    spares: Spares = field(default_factory=Spares)
     before_close: list[Callable[[str], None]] = field(default_factory=list)
 
 
@@ -128,9 +133,10 @@ class Worktree:
         with disk_errors(what):
             forget(self._around.layout, self._name)
             try:
-                self._add()
-                self._increment.begin()
-                self._git.ask("read-tree", "--reset", "-u", tree)
+                if not (self._rescue_ref and self._reuse(tree)):
+                    self._add()
+                    self._increment.begin()
+                    self._git.ask("read-tree", "--reset", "-u", tree)
                 self._settle(tree)
             except GitError as error:
                 raise SandboxError(f"{what}: {git_words(error)}") from error
@@ -158,9 +164,11 @@ class Worktree:
         with disk_errors(f"the sandbox {self._name} has lost its private folders"):
             if not self._scratch.is_dir():
                 self._make_scratch()
+        confinement = self._around.confinement
         writable = (self._scratch, self._exchange.folder)
+        confined = confinement.wrap(argv, workdir=self.workdir, writable=writable)
         ended = process.run(
-            self._around.confinement.wrap(argv, workdir=self.workdir, writable=writable),
+            confined.argv,
             cwd=self.workdir,
             env=command_environment(
                 self._around.env,
@@ -172,12 +180,10 @@ class Worktree:
             timeout_s=timeout_s,
             merge_stderr=True,
             cancel=self._around.cancel,
+            has_keeper=confined.has_keeper,
+            most=confined.most,
         )
-        output = ended.stdout
-        if ended.returncode == process.NOT_FOUND:
-            lacks = self._around.confinement.lacks(output)
-            output += f"loop: {lacks}\n".encode(errors="replace") if lacks else b""
-        return replace(ended, stdout=self._around.redact.data(output))
+        return replace(ended, stdout=self._around.redact.data(_explained(ended, confinement)))
 
     def exchange(self) -> OutboxExchange:
         """Return the folder pair through which the running step and the harness speak."""
@@ -258,7 +264,8 @@ class Worktree:
         with contextlib.suppress(OSError):
             with locked(self._around.layout.worktree_lock):
                 left = self._discard()
-            remove_tree(left)
+            if not (self._is_reusable() and self._around.spares.offer(left)):
+                remove_tree(left)
             forget(self._around.layout, self._name)
 
     def _require(self) -> None:
@@ -271,7 +278,7 @@ class Worktree:
         """Put the files as they are into the private index."""
         # Nobody else uses this index: a lock on it is of a git that was killed.
         self._index.with_name("index.lock").unlink(missing_ok=True)
-        if found.nested and (path := self._forbidden(found.nested)):
+        if found.nested and (path := forbidden(self._git, found.nested)):
             raise SandboxError(
                 f"{self._name} holds a repository of its own at {path}, which git must not enter; "
                 "remove its .git, or make the folder outside the worktree"
@@ -279,20 +286,6 @@ class Worktree:
         result = self._git.run("add", "--all")
         if result.returncode != 0:
             raise self._unsaved(self._git.error(("add", "--all"), result))
-
-    def _forbidden(self, nested: tuple[str, ...]) -> str:
-        """Return the first nested repository that is not in an ignored folder; none is ``""``.
-
-        git does not enter ignored folders, where build tools keep what they have cloned. Asking
-        for the ignored ones reads patterns only.
-        """
-        folders = [f"./{Path(path).parent}" for path in nested]
-        asked = "".join(f"{folder}\0" for folder in folders).encode(errors="surrogateescape")
-        result = self._git.run("check-ignore", "--stdin", "-z", stdin=asked)
-        ignored = set(result.stdout.decode(errors="surrogateescape").split("\0"))
-        allowed = ignored if result.returncode in {0, 1} else set()
-        pairs = zip(nested, folders, strict=True)
-        return next((path for path, folder in pairs if folder not in allowed), "")
 
     def _unsaved(self, error: GitError) -> SandboxError:
         return SandboxError(f"the files of {self._name} could not be saved: {git_words(error)}")
@@ -320,14 +313,43 @@ class Worktree:
                 *(str(self.workdir), self._base),
             )
 
+    def _is_reusable(self) -> bool:
+        """Return whether a worker was at work here, and its files are as it left them."""
+        return bool(self._rescue_ref) and not self._is_rescued
+
+    def _reuse(self, tree: str) -> bool:
+        """Make the worktree of one that is spare; say whether that could be done."""
+        spare = self._around.spares.take()
+        if spare is None:
+            return False
+        with contextlib.ExitStack() as outside:
+            outside.callback(remove_tree, spare)
+            with contextlib.suppress(OSError, SandboxError, GitError):
+                with locked(self._around.layout.worktree_lock):
+                    outside.callback(remove_tree, self._discard())
+                    move(spare / _FILES, self.workdir)
+                    self._increment.begin()
+                    move(spare / _INDEX / self._index.name, self._index)
+                    self._around.layout.admin(self._name).mkdir(mode=0o700, parents=True)
+                known = parse_index(self._git.ask("ls-files", "--stage", "-z"))
+                scour(self.workdir, known, modes(spare))
+                self._git.ask("read-tree", "--reset", "-u", tree)
+                parse_index(self._git.ask("ls-files", "--stage", "-z"))
+                return True
+        return False
+
     def _discard(self) -> Path:
         """Move all that there is of this name out of the way, in the lock; return where it is."""
         layout = self._around.layout
         trash = Path(tempfile.mkdtemp(dir=layout.trash))
-        places = (self.workdir, layout.admin(self._name), self._index.parent)
-        for number, place in enumerate(places):
+        places = {
+            _FILES: self.workdir,
+            "admin": layout.admin(self._name),
+            _INDEX: self._index.parent,
+        }
+        for name, place in places.items():
             if place.exists() or place.is_symlink():
-                move(place, trash / str(number))
+                move(place, trash / name)
         return trash
 
     def _settle(self, tree: str) -> None:
@@ -348,7 +370,7 @@ class Worktree:
 
     def _share(self, source: Path, place: Path) -> None:
         """Make a link to a shared folder, or an empty folder that it is mounted on."""
-        is_held = self._around.confinement.is_holding
+        is_held = self._around.confinement.has_mounts
         if is_held and place.is_symlink() and place.readlink() == source:
             place.unlink()
         if not source.is_dir() or os.path.lexists(place) or not place.parent.is_dir():
@@ -365,3 +387,14 @@ class Worktree:
         self._scratch.mkdir(mode=0o700)
         self.scratch.mkdir(mode=0o700)
         write_home(self._scratch / "home")
+
+
+def _explained(ended: ExecResult, confinement: Confinement) -> bytes:
+    """Return what a command said, and what the confinement had to do with its end."""
+    why = f"ended, since {ended.excess}" if ended.excess else ""
+    if not why and ended.returncode != 0:
+        why = confinement.explain(ended)
+    if not why:
+        return ended.stdout
+    begin = b"\n" if ended.stdout and not ended.stdout.endswith(b"\n") else b""
+    return ended.stdout + begin + f"loop: {why}\n".encode(errors="replace")

@@ -22,6 +22,7 @@ _WORDS: Final = {
     ),
 }
 _SHOWN: Final = 80
+_END: Final = "\n}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,6 +31,17 @@ class LeftOut:
 
     finding: Finding
     why: str
+
+
+def goal_of(commits: int) -> str:
+    """Return the goal of tasks from so many commits."""
+    return f"Finish what the last {commits} commits left undone"
+
+
+def commits_of(goal: str) -> int:
+    """Return of how many commits a goal of :func:`goal_of` is; 0 for another goal."""
+    count = "".join(letter for letter in goal if letter.isdecimal())
+    return int(count) if count and goal == goal_of(int(count)) else 0
 
 
 def check_of(finding: Finding, tests: str) -> str:
@@ -43,7 +55,16 @@ def check_of(finding: Finding, tests: str) -> str:
         return ""
     path, text = shlex.quote(finding.path), shlex.quote(finding.text)
     gone = f"test -e ./{path} && ! grep -qF -e {text} -- ./{path}"
-    return f"{gone} && {{ {tests}\n}}" if tests else gone
+    return f"{gone}{_also(tests)}"
+
+
+def keeps_green(check: str, tests: str) -> bool:
+    """Return whether a command of :func:`check_of` was made with these tests; empty for none."""
+    return check.endswith(_also(tests)) if tests else not check.endswith(_END)
+
+
+def _also(tests: str) -> str:
+    return f" && {{ {tests}{_END}" if tests else ""
 
 
 def task_of(finding: Finding, name: str, check: str, command: str | None = None) -> Task:

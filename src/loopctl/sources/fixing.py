@@ -56,7 +56,7 @@ def _one_line(text: str) -> str:
 def _prompt(red: CheckResult) -> str:
     return "\n".join(
         (
-            f"The command `{red.command}` is red (exit {red.exit}). Mend the code until it exits 0.",
+            f"The command `{red.command}` is red ({how_red(red)}). Mend the code until it exits 0.",
             (
                 "Tests, their configuration and CI stay as they are: a result that changes, skips or "
                 "removes them is refused. Take one failing piece at a time: run it, mend it, run it "
@@ -67,6 +67,11 @@ def _prompt(red: CheckResult) -> str:
             red.tail[-_TAIL_CHARS:],
         )
     )
+
+
+def how_red(red: CheckResult) -> str:
+    """Return the exit code, or why an exit 0 is no pass."""
+    return f"exit {red.exit}" if red.exit else red.reason
 
 
 def focus(red: CheckResult) -> tuple[str, ...]:

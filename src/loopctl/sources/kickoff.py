@@ -198,10 +198,10 @@ def _faults_of_commands(made: Backlog, means: Means) -> Iterator[str]:
         elif why := means.why_unfit(task.verify_cmd or "", is_met_ok=False):
             yield f"task {task.id}: verify_cmd `{task.verify_cmd}` {why}"
     checks = [one.check for one in made.done_when if one.check is not None]
-    for check in checks:
-        if why := means.why_unfit(check, is_met_ok=True):
-            yield f"done_when: `{check}` {why}"
-    are_all = len(checks) == len(made.done_when)
+    unfit = {check: means.why_unfit(check, is_met_ok=True) for check in checks}
+    for check in filter(unfit.get, unfit):
+        yield f"done_when: `{check}` {unfit[check]}"
+    are_all = len(checks) == len(made.done_when) and not any(unfit.values())
     if are_all and all(means.why_unfit(check, is_met_ok=False) for check in checks):
         yield "done_when: every criterion is met before any work; at least one must fail now"
 

@@ -55,7 +55,7 @@ from loopctl.events import (
 )
 from loopctl.forkevents import ForkClassified
 from loopctl.store.eventlog import make_private, read_lines, to_line
-from loopctl.suggestions import AssumptionRecorded, ProposalJudged, TaskProposed
+from loopctl.suggestions import AssumptionRecorded, ProposalJudged, TaskProposed, TodoAdded
 
 FILE_NAME: Final = "audit.jsonl"
 GENESIS: Final = "0" * 64
@@ -73,7 +73,7 @@ def audited(event: AnyEvent) -> tuple[str, ...] | None:
             return ("status", "exit_code", "head", "landed_here")
         case StepStarted() | StepFinished() | CallFinished() | CallReplayed():
             return _of_step(event)
-        case PlanCreated() | PlanRevised() | TodoClosed() | TodoReopened():
+        case PlanCreated() | PlanRevised() | TodoClosed() | TodoReopened() | TodoAdded():
             return ("candidate", "todos", "replans", "todo", "summary")
         case DecisionRaised() | DecisionAnswered():
             return ("id", "kind", "question", "options", "answer")

@@ -39,10 +39,9 @@ class RunCaps:
 def run_caps(budget: BudgetSettings) -> RunCaps:
     """Return the caps of a run with these settings.
 
-    A run keeps its settings without their origins, so a cap in dollars counts as the user's own
-    where it is not the default.
+    A cap in dollars is the user's own where it was set, to the default's amount too.
     """
-    is_own = budget.task_usd is not None or budget.run_usd != BudgetSettings().run_usd
+    is_own = budget.task_usd is not None or "run_usd" in budget.model_fields_set
     return RunCaps(budget.run_usd, budget.run_tokens, has_user_usd_cap=is_own)
 
 

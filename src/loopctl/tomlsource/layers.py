@@ -16,6 +16,7 @@ from pydantic_core import ErrorDetails
 
 from loopctl.errors import Fault
 from loopctl.tomlsource.scan import Path
+from loopctl.tomlsource.sections import UNSHOWN
 from loopctl.tomlsource.words import Guesses, show
 
 UNTOLD: Final = frozenset({"missing", "incomplete"})
@@ -186,6 +187,8 @@ def why_of(error: ErrorDetails) -> str:
 def _sentence(model: type[BaseModel], path: Path, error: ErrorDetails, guesses: Guesses) -> str:
     if error["type"] == "extra_forbidden":
         return "unknown setting" + _hint(model, path, guesses)
+    if error["type"] == UNSHOWN:
+        return error["msg"]
     context = {key: str(value) for key, value in error.get("ctx", {}).items()}
     known = re.findall(r"'([^']*)'", context.get("expected", ""))
     words = {**context, "expected": ", ".join(known)}

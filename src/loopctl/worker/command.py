@@ -105,7 +105,8 @@ def _seconds_left(request: StepRequest) -> float:
 
 
 def _is_environment(result: ExecResult) -> bool:
-    return result.returncode in _NEVER_RAN or (result.returncode < 0 and not result.timed_out)
+    was_stopped = result.timed_out or bool(result.excess)
+    return result.returncode in _NEVER_RAN or (result.returncode < 0 and not was_stopped)
 
 
 def _text(command: str, result: ExecResult) -> str:
@@ -114,6 +115,8 @@ def _text(command: str, result: ExecResult) -> str:
     said = result.stdout[-_TAIL_BYTES:].decode("utf-8", "replace").rstrip()
     if result.timed_out:
         end = f"was ended after {result.duration_ms / 1000:.0f} s"
+    elif result.excess:
+        end = f"was ended, since {result.excess}"
     elif result.returncode < 0:
         end = f"was ended by signal {-result.returncode}"
     else:

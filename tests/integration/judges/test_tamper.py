@@ -228,7 +228,7 @@ def test_pytest_below_make_is_counted_and_must_stay(bench: Any) -> None:
     assert honest.checks[-1].counts == Counts(2, 2)
     tree = bench.tree({"Makefile": "test:\n\t@true\n"})
     cheat = bench.judge(tree, "make test", may_edit=("Makefile",))
-    _assert_tampering(cheat, "this one none")
+    _assert_tampering(cheat, "these left none")
 
 
 @pytest.mark.skipif(shutil.which("make") is None, reason="make is not installed")
@@ -252,7 +252,7 @@ def test_report_put_in_the_place_of_ours_is_not_believed(steady: Any) -> None:
     forged = """\
         import atexit, json, os, sys
         plugin = sys.modules["loopctl_pytest_report"]
-        path = plugin._HELD["LOOP_PYTEST_REPORT"]
+        path = plugin._HELD["LOOP_TEST_REPORT"]
         os.mkfifo(path + ".x")
         os.replace(path + ".x", path)
         os._exit(0)

@@ -1,8 +1,10 @@
 import os
+import re
+import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -18,6 +20,36 @@ from loopctl.testing import MemoryPins
 HERE = Path(__file__).parent
 RAW = (sys.executable, str(HERE / "raw.py"))
 SDK = (sys.executable, str(HERE / "serving.py"))
+
+
+Serve = Callable[..., AbstractContextManager[str]]
+
+
+@contextmanager
+def serving(home: Path, how: str, port: int = 0, **env: str) -> Iterator[str]:
+    """Run the SDK's server over HTTP; yield its address."""
+    own = {"PATH": os.environ["PATH"], "PYTHONUNBUFFERED": "1", "HOME": str(home)}
+    process = subprocess.Popen(
+        [*SDK, str(port), how],
+        env=own | env,
+        stdin=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    with process:
+        assert process.stderr is not None
+        try:
+            found = next(filter(None, (re.search(r"http://\S+", line) for line in process.stderr)))
+            yield f"{found[0]}/mcp"
+        finally:
+            process.kill()
+
+
+@pytest.fixture(scope="session")
+def serve(tmp_path_factory: pytest.TempPathFactory) -> Serve:
+    """Run the SDK's server over HTTP, answering by ``json`` or ``stream``; gives its address."""
+    home = tmp_path_factory.mktemp("home")
+    return lambda how, port=0, **env: serving(home, how, port, **env)
 
 
 @dataclass

@@ -1,6 +1,12 @@
-"""A server of tools written with the SDK, over stdio and over HTTP."""
+"""A server of tools written with the SDK, over stdio and over HTTP.
 
+What it sends goes to the file that ``SERVING_SENT`` names; where that is told to (``SERVING_DIES``),
+the server is gone right after, before anybody has an answer.
+"""
+
+import os
 import sys
+from pathlib import Path
 from typing import Any
 
 from mcp.server.mcpserver import Context, Image, MCPServer
@@ -39,6 +45,16 @@ def picture() -> Image:
 def large(mebibytes: int) -> str:
     """Return a long text."""
     return "x" * (mebibytes << 20)
+
+
+@server.tool(annotations=ToolAnnotations(destructive_hint=False))
+def send(to: str) -> str:
+    """Send a greeting."""
+    with Path(os.environ["SERVING_SENT"]).open("a") as file:
+        file.write(f"{to}\n")
+    if "SERVING_DIES" in os.environ:
+        os._exit(1)
+    return f"sent to {to}"
 
 
 if __name__ == "__main__":

@@ -11,6 +11,7 @@ import pytest
 
 from loopctl.calls import Outcome, ToolResult
 from loopctl.errors import EnvironmentFaultError
+from loopctl.sandbox.mcp.link import MAX_STARTS
 
 if TYPE_CHECKING:
     from tests.integration.mcp.conftest import Bench
@@ -29,6 +30,8 @@ class Site:
     port: int = 0
     how: str = ""
     login: str = ""
+    forgets: int = 0
+    done: int = 0
     asked: list[str] = field(default_factory=list)
     headers: dict[str, str] = field(default_factory=dict)
 
@@ -64,7 +67,10 @@ class Answering(BaseHTTPRequestHandler):
         method = message["method"]
         self.site.asked.append(method)
         self.site.headers = {name.lower(): value for name, value in self.headers.items()}
-        if self.site.login and self.headers["authorization"] != self.site.login:
+        if self.site.forgets and "mcp-session-id" in self.headers and "id" in message:
+            self.site.forgets -= 1
+            self.forgotten(message)
+        elif self.site.login and self.headers["authorization"] != self.site.login:
             self.put(b'{"detail": "who are you?"}', code=401)
         elif method == "initialize":
             about = {"name": "site", "version": "1"}
@@ -84,6 +90,14 @@ class Answering(BaseHTTPRequestHandler):
     def result(self, message: dict[str, Any], result: dict[str, Any], **more: Any) -> None:
         body = {"jsonrpc": "2.0", "id": message["id"], "result": result}
         self.put(json.dumps(body).encode(), **more)
+
+    def forgotten(self, message: dict[str, Any]) -> None:
+        if self.site.how == "gone":
+            self.put(b"<html>sorry</html>", "text/html", 404)
+        else:
+            error = {"code": -32600, "message": "Session not found"}
+            body = {"jsonrpc": "2.0", "id": message["id"], "error": error}
+            self.put(json.dumps(body).encode(), code=404)
 
     def call(self, message: dict[str, Any]) -> None:
         how = self.site.how
@@ -107,6 +121,7 @@ class Answering(BaseHTTPRequestHandler):
             self.wfile.write(b"{")
             self.close_connection = True
         else:
+            self.site.done += 1
             self.result(message, {"content": [{"type": "text", "text": "done"}]})
 
 
@@ -128,7 +143,6 @@ def site() -> Iterator[Site]:
     ("how", "said", "is_done"),
     [
         ("429", "was not carried out: the server answered with 429 Too Many Requests", False),
-        ("404", "was not carried out: the server has forgotten the session", False),
         ("error", "was not carried out: not like that", False),
         ("503", "the server answered with 503 Service Unavailable", None),
         ("page", "Unexpected content type", None),
@@ -156,7 +170,28 @@ def test_a_call_that_http_has_failed_is_told_apart_by_whether_it_may_have_happen
     assert site.asked.count("tools/call") == 2
     site.how = ""
     assert tools["mcp__web__write"].tool.run({}, "k") == ToolResult("done")
-    assert site.asked.count("initialize") == (3 if how == "404" else 1)
+    assert site.asked.count("initialize") == 1
+
+
+@pytest.mark.parametrize("how", ["gone", "gone, in JSON"])
+def test_a_call_in_a_session_that_was_forgotten_is_made_in_a_new_one(
+    bench: "Bench", site: Site, how: str
+) -> None:
+    servers = bench.open(web={"url": site.url})
+    tools = servers.tools(bench.box())
+    # More often than a server may be lost: a forgotten session is no fault of it.
+    for _ in range(2 * MAX_STARTS):
+        site.how = how
+        site.forgets = 1
+        assert tools["mcp__web__write"].tool.run({}, "k") == ToolResult("done")
+        site.forgets = 1
+        assert list(servers.tools(bench.box())) == list(tools)
+    assert site.done == 2 * MAX_STARTS
+    site.forgets = 1 << 30
+    refused = tools["mcp__web__write"].tool.run({}, "k")
+    assert isinstance(refused, ToolResult)
+    assert refused.is_error
+    assert site.done == 2 * MAX_STARTS
 
 
 def test_headers_hold_the_values_of_variables_and_nothing_shows_them(

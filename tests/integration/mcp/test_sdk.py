@@ -1,7 +1,5 @@
 """Against servers written with the SDK."""
 
-import os
-import re
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -14,42 +12,23 @@ from loopctl.calls import Annotations, Effect, ToolResult
 from loopctl.fencing import fence
 
 if TYPE_CHECKING:
-    from tests.integration.mcp.conftest import Bench
-
-SERVING = str(Path(__file__).parent / "serving.py")
+    from tests.integration.mcp.conftest import Bench, Serve
 
 
 @pytest.fixture(scope="module", params=["stream", "json"])
-def url(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def url(request: pytest.FixtureRequest, serve: "Serve") -> Iterator[str]:
     """The address of a server over HTTP that answers in the given way."""
-    env = {
-        "PATH": os.environ["PATH"],
-        "PYTHONUNBUFFERED": "1",
-        "HOME": str(tmp_path_factory.mktemp("home")),
-    }
-    process = subprocess.Popen(
-        [sys.executable, SERVING, "0", request.param],
-        env=env,
-        stdin=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    with process:
-        assert process.stderr is not None
-        try:
-            found = next(filter(None, (re.search(r"http://\S+", line) for line in process.stderr)))
-            yield f"{found[0]}/mcp"
-        finally:
-            process.kill()
+    with serve(request.param) as found:
+        yield found
 
 
 def check(bench: "Bench", name: str, **server: Any) -> None:
     servers = bench.open(None, **{name: server})
     tools = servers.tools(bench.box())
     assert list(tools) == [
-        f"mcp__{name}__{own}" for own in ("add", "fail", "large", "note", "picture")
+        f"mcp__{name}__{own}" for own in ("add", "fail", "large", "note", "picture", "send")
     ]
-    add, fail, large, note, picture = tools.values()
+    add, fail, large, note, picture, _ = tools.values()
     assert add.spec.name == f"mcp__{name}__add"
     assert add.spec.description == fence("Return the sum.", "words of the server")
     assert set(add.spec.parameters["properties"]) == {"left", "right"}

@@ -11,6 +11,7 @@ import pytest
 
 from loopctl.calls import Effect, Outcome, ToolResult
 from loopctl.errors import CancelledError, EnvironmentFaultError, SandboxError
+from loopctl.records import Confined
 from loopctl.sandbox.confine.none import Unconfined
 
 if TYPE_CHECKING:
@@ -124,21 +125,42 @@ def test_the_program_of_a_relative_path_is_the_users_and_never_the_worktrees(
 def test_the_process_is_confined_to_its_worktree_and_its_own_folders(
     bench: "Bench", run: Run
 ) -> None:
-    asked: list[tuple[Path, tuple[Path, ...]]] = []
+    asked: list[tuple[Path, tuple[Path, ...], tuple[Path, ...], bool]] = []
 
     class Recording(Unconfined):
         def wrap(
-            self, argv: Sequence[str], *, workdir: Path, writable: Sequence[Path]
-        ) -> list[str]:
-            asked.append((workdir, tuple(writable)))
-            return ["env", "CONFINED=yes", *argv]
+            self,
+            argv: Sequence[str],
+            *,
+            workdir: Path,
+            writable: Sequence[Path],
+            kept: Sequence[Path] = (),
+            network: bool = False,
+        ) -> Confined:
+            asked.append((workdir, tuple(writable), tuple(kept), network))
+            return Confined(("env", "CONFINED=yes", *argv))
 
-    command = (*bench.raw_command, "plain", ".")
-    servers = bench.open(Recording(), raw={"command": command})
+    tool = bench.root / "tools/serve.py"
+    tool.parent.mkdir()
+    tool.touch()
+    command = (*bench.raw_command, "plain", ".", f"--script={tool}")
+    servers = bench.open(Recording(), raw={"command": command, "network": True})
     found = json.loads(run(servers, "where").content)
     assert found["env"]["CONFINED"] == "yes"
     own = bench.root / "servers/raw"
-    assert asked == [(bench.box().workdir, (own / "home", own / "tmp"))]
+    kept = (tool.parent,)
+    assert asked == [(bench.box().workdir, (own / "home", own / "tmp"), kept, True)]
+
+
+def test_a_process_that_does_not_run_in_a_worktree_is_the_users_own_and_not_confined(
+    bench: "Bench", run: Run
+) -> None:
+    class Refusing(Unconfined):
+        def wrap(self, argv: Sequence[str], **_: object) -> Confined:
+            raise AssertionError(argv)
+
+    servers = bench.open(Refusing(), raw={"command": (*bench.raw_command, "plain")})
+    assert not run(servers, "where").is_error
 
 
 def test_everything_that_a_server_has_started_is_gone_with_it(bench: "Bench", run: Run) -> None:

@@ -2,6 +2,7 @@ import json
 from typing import Any
 
 from loopctl.contextports import Answered, Question, Unanswered
+from loopctl.moneyports import Cap, Refused
 from loopctl.testing import HttpError, Play, ScriptedCall, ScriptedReply
 from loopctl.worker.model.open import ask
 
@@ -103,3 +104,10 @@ def test_no_model_no_answer(bench: Any) -> None:
     result = put(bench, HttpError(401))
     assert isinstance(result, Unanswered)
     assert "SCRIPTED_KEY" in result.reason
+
+
+def test_a_question_that_no_cap_has_room_for_says_which(bench: Any) -> None:
+    bench.till.refused = Refused(Cap.TASK_TOKENS, "would pass it", 1200)
+    result = put(bench, says({"ok": True}))
+    assert isinstance(result, Unanswered)
+    assert (result.refused, bench.bodies) == (bench.till.refused, [])

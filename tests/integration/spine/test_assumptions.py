@@ -63,6 +63,8 @@ def test_a_contradicted_assumption_reaches_what_rests_on_it_and_nothing_else(
     assert resting.on_branch("Q") == "kept\nverb"
     assert resting.on_branch("T2") == "which word? verb"
     assert "built on 'word'" in done.stderr + done.stdout
+    assert "the capsule says what was next: wait for answers: Q.1" in done.stderr + done.stdout
+    assert capsule(resting)["current_step"] == ""
     [deferred] = capsule(resting)["deferred_tasks"]
     assert deferred == {
         "task_id": "Q",

@@ -105,6 +105,73 @@ def test_no_wrong_mending_lands_and_the_right_one_does(
     assert not (project.root / "tasks").exists()
 
 
+CLIP_TESTS = (
+    "import unittest\nfrom clip import clip\n\n\nclass T(unittest.TestCase):\n"
+    "    def test_high(self):\n        self.assertEqual(clip(5, 0, 3), 3)\n\n"
+    "    def test_low(self):\n        self.assertEqual(clip(-1, 0, 3), 0)\n"
+)
+
+
+@pytest.mark.parametrize("packages", [(), ("tests/__init__.py", "tests/deep/__init__.py")])
+def test_a_unittest_is_found_in_folders_that_are_packages_and_in_those_that_are_not(
+    begin: Begin, packages: tuple[str, ...]
+) -> None:
+    bug = BUGS[0]
+    files = {"clip.py": bug.broken, "tests/deep/test_clip.py": CLIP_TESTS}
+    project = begin({**files, **dict.fromkeys(packages, "")})
+    done = project.loop("--test-debug-fix", "--command", put("clip.py", bug.right))
+    assert done.code == 0, done.err
+    assert "tests.deep.test_clip" in done.err or "test_clip.T" in done.err
+    assert project.on_branch("clip.py") == bug.right.rstrip("\n")
+
+
+EARLY_ENDS = (
+    "import os; os._exit(0)",
+    "import atexit, os; atexit.register(os._exit, 0)",
+    "import sys; sys.exit(0)",
+    "import os; print('Ran 2 tests in 0.001s\\n\\nOK', flush=True); os._exit(0)",
+    "import unittest; unittest.TestResult.wasSuccessful = lambda self: True",
+    "import unittest; raise unittest.SkipTest('later')",
+)
+"""Lines at the top of the code under test, after which a unittest of it exits with 0."""
+
+
+def test_a_unittest_that_is_ended_early_or_lies_is_not_green(begin: Begin, tmp_path: Path) -> None:
+    bug = BUGS[0]
+    project = begin(
+        {"clip.py": bug.broken, "tests/test_clip.py": CLIP_TESTS, "tests/__init__.py": ""}
+    )
+    verify = f"{shlex.quote(sys.executable)} -B -m unittest tests.test_clip"
+    wrong = [put("clip.py", f"{line}\n{bug.broken}") for line in EARLY_ENDS]
+    command = script(tmp_path, [*wrong, put("clip.py", bug.right)])
+    done = project.loop(
+        *("--test-debug-fix", "--verify", verify, "--command", command),
+        *("--max-loops", "20"),
+    )
+    assert done.code == 0, done.err
+    assert done.err.count(" fail (") == len(wrong), done.err
+    assert project.on_branch("clip.py") == bug.right.rstrip("\n")
+    assert "Begin with: tests.test_clip.T.test_" in done.err
+
+
+def test_tests_that_are_ended_early_before_any_work_are_red_and_mended(begin: Begin) -> None:
+    bug = BUGS[0]
+    early = f"import os; os._exit(0)\n{bug.right}"
+    project = begin({"clip.py": early, "test_clip.py": CLIP_TESTS})
+    done = project.loop("--test-debug-fix", "--command", put("clip.py", bug.right))
+    assert done.code == 0, done.err
+    assert "is red (a session of tests began and never came to its end" in done.err
+    assert project.on_branch("clip.py") == bug.right.rstrip("\n")
+
+
+def test_a_broken_manifest_is_shown_where_no_command_is_given(begin: Begin) -> None:
+    project = begin({"test_clip.py": CLIP_TESTS})
+    project.write("tasks/ACTIVE.toml", "schema = 1\ntask = 3\n")
+    refused(project.loop("--test-debug-fix", "--command", "true"), "ACTIVE.toml:2")
+    done = project.loop("--test-debug-fix", "--verify", "true", "--command", "true")
+    assert done.code == 0, done.err
+
+
 def test_the_worker_is_shown_one_failing_test_first_with_its_error(
     begin: Begin, tmp_path: Path
 ) -> None:
@@ -164,7 +231,8 @@ def refused(done: Any, *words: str) -> None:
         (("--verify", "no-such-program"), ("no-such-program", "cannot tell red from green")),
         (("--verify", " "), ("empty command",)),
         (("--verify", "exit 5"), ("finds no test",)),
-        (("--verify", "true", "--dry-run"), ("--dry-run",)),
+        (("--verify", "true", "--dry-run"), ("--dry-run runs nothing", "leave it out")),
+        (("--verify", f"{sys.executable} -m unittest"), ("finds no test",)),
         (("--verify", "true", "--area", "x"), ("makes its own tasks",)),
         (("--verify", "true", "--worker", "graph"), ("--command",)),
         (("a goal in words",), ("makes its own tasks",)),

@@ -8,6 +8,8 @@ from typing import Any
 
 import pytest
 
+from loopctl.sandbox.confine import landlock
+
 KEYS = {
     *("schema", "run_id", "status", "goal", "base", "head", "branch", "started", "ended"),
     *("tasks", "decisions", "usage"),
@@ -40,7 +42,10 @@ BREAKAGES: dict[str, Callable[[Any], None]] = {
 
 
 @pytest.mark.parametrize("breakage", BREAKAGES)
-def test_where_nothing_was_done_the_document_says_why(project: Any, breakage: str) -> None:
+def test_where_nothing_was_done_the_document_says_why(
+    project: Any, breakage: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(landlock, "abi", lambda: 0)
     BREAKAGES[breakage](project)
     done = project.loop("--json")
     assert done.code == 2

@@ -31,6 +31,7 @@ from loopctl.plan import StepProgress
 from loopctl.store.audit import GENESIS, AuditLog, canonical, hash_of, read_entry
 from loopctl.store.auditcheck import CHANGED, DROPPED, INSERTED, REORDERED, Checked, check
 from loopctl.store.eventlog import JsonLinesEventLog, read_lines
+from loopctl.suggestions import TodoAdded
 from loopctl.testing import StillClock
 
 STORY: Sequence[AnyEvent] = (
@@ -89,6 +90,12 @@ def run(tmp_path: Path) -> Path:
 def flaw(folder: Path, *, is_open: bool = False) -> tuple[str, int, str] | None:
     found = check(folder, is_open=is_open).flaw
     return (found.path.name, found.line, found.kind) if found else None
+
+
+def test_a_todo_that_a_judge_has_added_is_accounted_for(tmp_path: Path) -> None:
+    write(tmp_path, (TodoAdded(task="T1", candidate="main", todo="two", reason="thin"),))
+    (entry,) = map(json.loads, lines(tmp_path))
+    assert (entry["what"], entry["fields"]["todo"]) == ("todo_added", "two")
 
 
 def test_every_kind_of_event_that_counts_has_an_entry_in_order(run: Path) -> None:

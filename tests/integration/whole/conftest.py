@@ -77,9 +77,14 @@ class Whole:
         self.git("add", "-A")
         self.git("commit", "-q", "-m", "work")
 
-    def loop(self, *words: str, env: dict[str, str] | None = None) -> Ended:
+    def loop(
+        self,
+        *words: str,
+        env: dict[str, str] | None = None,
+        start: tuple[str, ...] = ("-m", "loopctl"),
+    ) -> Ended:
         done = subprocess.run(
-            [sys.executable, "-m", "loopctl", *words],
+            [sys.executable, *start, *words],
             cwd=self.root,
             env=self.env | (env or {}),
             capture_output=True,

@@ -81,7 +81,7 @@ class Mind:
         )
 
 
-def begun(whole: Make, mind: Mind, manifest: str | None = None) -> Any:
+def begun(whole: Make, mind: Callable[[ChatRequest], Any], manifest: str | None = None) -> Any:
     one = whole(mind)
     path = one.root / "tasks" / "ACTIVE.toml"
     if manifest is None:

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from tests.integration.whole.mind import Make, Mind, begun, manifest
+from loopctl.sources.kickoff import MAX_GOAL_BYTES
+from tests.integration.whole.mind import CLEAR, Make, Mind, backlog, begun, manifest, todo
 
 
 def test_a_goal_becomes_criteria_and_tasks_that_are_driven(whole: Make) -> None:
@@ -89,15 +90,26 @@ def capsule_of(folder: Any) -> dict[str, Any]:
     return tomllib.loads(block)
 
 
-def test_the_goal_is_the_same_bytes_everywhere(whole: Make) -> None:
-    goal = (
-        "Gr\u00fc\u00dfe \u8a9e \U0001f600 e\u0301 \u202e \\n \"''' ``` "
-        + "w\u00f6rter " * 1500
-        + "end"
-    )
-    mind = Mind()
+LONGEST = "w\u00f6rter e\u0301 " * 5000
+LONGEST += "." * (MAX_GOAL_BYTES - len(LONGEST.encode()))
+
+
+@pytest.mark.parametrize(
+    "goal",
+    [
+        "Gr\u00fc\u00dfe \U0001f469\u200d\U0001f467 e\u0301 \u202e \u05e9\u05dc \\n \"''' ``` \ufeff",
+        "  one\r\n\r\ntwo \t\r\n  ",
+        pytest.param(LONGEST, marks=pytest.mark.slow),
+    ],
+    ids=["letters", "line ends", "longest"],
+)
+def test_the_goal_is_the_same_bytes_everywhere(whole: Make, goal: str) -> None:
+    mind = Mind(CLEAR, backlog(todo("A"), done_when=[{"criterion": "all words are there"}]))
+    mind.seen = {"met": "yes", "why": "so", "quotes": [{"path": "SAID", "text": "all the words"}]}
     one = begun(whole, mind)
-    ended = one.run(goal)
+    (one.root / "SAID").write_text("all the words\n")
+    one.commit()
+    ended = one.run(f"--goal={goal}")
     assert ended.code == 0, ended.err
     folder = one.root / ".local" / "runs" / ended.document["run_id"]
     assert tomllib.loads(manifest(one))["goal"]["text"] == goal
@@ -107,5 +119,7 @@ def test_the_goal_is_the_same_bytes_everywhere(whole: Make) -> None:
     assert [event["goal"] for event in events if event["type"] == "run_started"] == [goal]
     exported = [json.loads(line) for line in one.loop("capsule", "--export").out.splitlines()]
     assert exported[0]["text"] == goal
+    heads = {str(chat.messages[0]["content"])[:25] for chat in one.model.chats}
+    assert len(heads) == 4, heads
     for chat in one.model.chats:
         assert any(goal in str(message["content"]) for message in chat.messages)

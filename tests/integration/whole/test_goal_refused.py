@@ -1,9 +1,13 @@
 """Words that are no goal and replies that make no tasks: said clearly, nothing half-written."""
 
+import signal
+import subprocess
+import sys
 from typing import Any
 
 import pytest
 
+from loopctl.testing import Silence
 from tests.integration.whole.mind import CLEAR, TWO, Make, Mind, backlog, begun, manifest, todo
 
 
@@ -19,6 +23,7 @@ from tests.integration.whole.mind import CLEAR, TWO, Make, Mind, backlog, begun,
             backlog({**todo("A"), "may_edit": ["../x"]}), "no usable answer", marks=pytest.mark.slow
         ),
         (backlog(todo("A", verify_cmd="true")), "passes before any work"),
+        (backlog(todo("A"), done_when=[{"check": "no-such-program"}]), "cannot start here"),
         (backlog(todo("A", verify_cmd="no-such-program --check")), "cannot start here"),
         pytest.param(
             backlog(todo("A"), done_when=[{"check": "true"}]),
@@ -106,3 +111,32 @@ def test_a_judge_of_the_goal_that_talks_nonsense_leaves_nothing_behind(
     assert "no usable answer" in ended.err
     assert not (one.root / "tasks" / "ACTIVE.toml").exists()
     assert not (one.root / ".local" / "kickoff.json").exists()
+    for words in (["status"], ["runs"], ["report"], ["capsule"], ["audit", "verify"]):
+        shown = one.loop(*words)
+        assert "no run yet" in f"{shown.out}{shown.err}".lower(), words
+
+
+def test_a_kickoff_under_way_is_seen_and_one_that_is_stopped_has_begun_no_run(whole: Make) -> None:
+    one = begun(whole, lambda _: Silence())
+    process = subprocess.Popen(
+        [sys.executable, "-m", "loopctl", "Write words", "--no-sandbox"],
+        cwd=one.root,
+        env=one.env,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+    )
+    try:
+        one.model.wait_for(1)
+        assert f"Process {process.pid} is about to begin a run." in one.loop("status").out
+        watched = one.loop("watch")
+        assert (watched.code, "is about to begin a run" in watched.err) == (2, True)
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=100)
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+    assert process.returncode == 130, err
+    assert "No run yet" in one.loop("status").out
+    assert not (one.root / "tasks" / "ACTIVE.toml").exists()

@@ -55,6 +55,14 @@ def test_an_autonomous_task_is_planned_first_and_the_gate_speaks_back(whole: Mak
     assert any("grep -q word T1.txt" in str(message["content"]) for message in last)
 
 
+WITHOUT_LANDLOCK = """
+import runpy
+from loopctl.sandbox.confine import landlock
+landlock.abi = lambda: 0
+runpy.run_module("loopctl", run_name="__main__", alter_sys=True)
+"""
+
+
 def test_nobody_there_and_no_confinement_is_refused_before_anything_is_asked(whole: Make) -> None:
     one = whole([reply(write("T1"), DONE)])
     broken = one.root.parent / "bin" / "bwrap"
@@ -62,7 +70,7 @@ def test_nobody_there_and_no_confinement_is_refused_before_anything_is_asked(who
     broken.write_text("#!/bin/sh\necho it cannot >&2\nexit 1\n")
     broken.chmod(0o700)
     path = f"{broken.parent}{os.pathsep}{one.env['PATH']}"
-    ended = one.loop("--json", env={"PATH": path})
+    ended = one.loop("--json", env={"PATH": path}, start=("-c", WITHOUT_LANDLOCK))
     assert ended.code == 2
     assert "bwrap does not hold: it cannot" in ended.err
     assert "--no-sandbox" in ended.err

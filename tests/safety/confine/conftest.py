@@ -2,11 +2,13 @@
 
 import json
 import os
+import platform
 import shutil
 import socket
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack
 from dataclasses import dataclass, field
@@ -16,7 +18,9 @@ from typing import Any
 import pytest
 
 from loopctl.domain import ExecResult
-from loopctl.sandbox.confine.choice import choose, tried
+from loopctl.sandbox.confine import landlock
+from loopctl.sandbox.confine.choice import choose
+from loopctl.sandbox.confine.trying import tried
 from loopctl.sandbox.owned import Layout
 from loopctl.sandbox.repository import OwnedRepository
 from loopctl.sandbox.worktree import Worktree
@@ -70,8 +74,23 @@ class Ground:
         path.chmod(mode)
         return path
 
-    def open(self, name: str = "T1-main", **settings: Any) -> Worktree:
+    @property
+    def landlocked(self) -> dict[str, str]:
+        """The environment of a user whose bubblewrap does not hold."""
+        broken = self.root / "broken"
+        self.put(broken / "bwrap", "#!/bin/sh\nexit 1\n", 0o700)
+        return {**self.env, "PATH": f"{broken}{os.pathsep}{self.env['PATH']}"}
+
+    def open(
+        self,
+        name: str = "T1-main",
+        *,
+        by: str = "bubblewrap",
+        cancel: threading.Event | None = None,
+        **settings: Any,
+    ) -> Worktree:
         """Return a new sandbox that is confined with these settings."""
+        env = self.landlocked if by == "landlock" else self.env
         chosen = SandboxSettings.model_validate({"confine": "require", **settings})
         local = self.checkout / ".local"
         repository = OwnedRepository(
@@ -79,8 +98,9 @@ class Ground:
             local,
             branch="loop/integration",
             share=chosen.share,
-            env=self.env,
-            confinement=choose(chosen, self.checkout, Layout(local), self.env),
+            env=env,
+            cancel=cancel,
+            confinement=choose(chosen, self.checkout, Layout(local), env),
         )
         # While one is held on to, the next does not take its worktrees for what a dead one left.
         self.repositories.append(repository)
@@ -107,6 +127,20 @@ def bubblewrap() -> str:
         why = f"{trial.why}; {trial.mend}"
         pytest.fail(why) if os.environ.get("CI") else pytest.skip(why)
     return trial.program
+
+
+def require_landlock() -> None:
+    """Skip where the kernel has no Landlock that holds, which in CI has to be said."""
+    if why := landlock.why_not(landlock.abi(), platform.machine()):
+        pytest.skip(why)
+
+
+@pytest.fixture(params=["bubblewrap", "landlock"])
+def by(request: pytest.FixtureRequest) -> str:
+    """The name of each mechanism in turn."""
+    if request.param == "landlock":
+        require_landlock()
+    return str(request.param)
 
 
 @pytest.fixture(scope="module")

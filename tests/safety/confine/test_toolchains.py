@@ -1,5 +1,6 @@
 """What of the user's machine is there inside: editable installs, shared folders, tools, settings."""
 
+import platform
 import shutil
 import subprocess
 import sys
@@ -9,6 +10,8 @@ import pytest
 
 from loopctl.errors import MachineError
 from loopctl.sandbox.confine.choice import choose
+from loopctl.sandbox.confine import landlock
+from loopctl.sandbox.confine.landlock import Landlock
 from loopctl.sandbox.confine.none import Unconfined
 from loopctl.sandbox.owned import Layout
 from loopctl.settings import SandboxSettings
@@ -122,6 +125,12 @@ def test_a_folder_that_the_project_keeps_itself_is_not_shared_over(ground: Groun
     assert done.stdout == b"committed\n"
 
 
+@pytest.fixture
+def without_landlock(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(landlock, "abi", lambda: 0)
+
+
+@pytest.mark.usefixtures("without_landlock")
 def test_what_does_not_hold_is_told_with_what_mends_it(ground: Ground, tmp_path: Path) -> None:
     broken = ground.put(tmp_path / "bwrap", "#!/bin/sh\necho it cannot >&2\nexit 1\n", 0o700)
     env = {"PATH": f"{tmp_path}:{ground.env['PATH']}"}
@@ -132,12 +141,25 @@ def test_what_does_not_hold_is_told_with_what_mends_it(ground: Ground, tmp_path:
     assert (found.is_holding, str(broken) in found.describe()) == (False, True)
 
 
-def test_a_bubblewrap_that_only_pretends_is_found_out(ground: Ground, tmp_path: Path) -> None:
+def _pretending(folder: Path, ground: Ground) -> dict[str, str]:
+    """Return an environment whose bubblewrap keeps nobody inside."""
     text = '#!/bin/sh\nwhile [ "$1" != -- ]; do shift; done\nshift\nexec "$@"\n'
-    ground.put(tmp_path / "bwrap", text, 0o700)
+    ground.put(folder / "bwrap", text, 0o700)
+    return {"PATH": f"{folder}:/usr/bin:/bin"}
+
+
+@pytest.mark.usefixtures("without_landlock")
+def test_a_bubblewrap_that_only_pretends_is_found_out(ground: Ground, tmp_path: Path) -> None:
     layout = Layout(ground.checkout / ".local")
-    found = choose(
-        SandboxSettings(), ground.checkout, layout, {"PATH": f"{tmp_path}:/usr/bin:/bin"}
-    )
+    found = choose(SandboxSettings(), ground.checkout, layout, _pretending(tmp_path, ground))
     assert isinstance(found, Unconfined)
     assert "does not hold" in found.describe()
+
+
+def test_landlock_is_taken_where_bubblewrap_does_not_hold(ground: Ground, tmp_path: Path) -> None:
+    if landlock.why_not(landlock.abi(), platform.machine()):
+        pytest.skip("this machine has no Landlock that holds")
+    layout = Layout(ground.checkout / ".local")
+    found = choose(SandboxSettings(), ground.checkout, layout, _pretending(tmp_path, ground))
+    assert isinstance(found, Landlock)
+    assert "Landlock, no sockets at all" in found.describe()

@@ -32,6 +32,7 @@ SAMPLES = [
     '{"type":"plan_revised","task":"T1","candidate":"main","todos":["a"],"replans":1}',
     '{"type":"todo_closed","task":"T1","candidate":"main","todo":"a","summary":"did"}',
     '{"type":"todo_reopened","task":"T1","candidate":"main","todo":"a"}',
+    '{"type":"todo_added","task":"T1","candidate":"main","todo":"a\\n1. b","reason":"why"}',
     '{"type":"message_rejected","task":"T1","candidate":"main","error":"bad"}',
     '{"type":"assumption_recorded","task":"T1","candidate":"main","text":"x"}',
     (

@@ -17,8 +17,8 @@ def _write(report: Report, *records: object) -> None:
     report.path.write_text("".join(f"{json.dumps(record)}\n" for record in records))
 
 
-def test_plugin_is_the_one_file_of_its_folder() -> None:
-    assert [path.name for path in FOLDER.glob("*.py")] == [f"{PLUGIN}.py"]
+def test_the_folder_holds_one_plugin_for_each_runner_and_shadows_nothing_else() -> None:
+    assert {path.name for path in FOLDER.glob("*.py")} == {f"{PLUGIN}.py", "sitecustomize.py"}
 
 
 def test_counts_of_all_sessions_are_summed(tmp_path: Path) -> None:

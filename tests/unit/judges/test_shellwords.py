@@ -2,7 +2,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loopctl.judges.shellwords import is_only_pytest, runs_pytest
+from loopctl.judges.shellwords import is_only_pytest, runs_pytest, runs_unittest
 
 PYTESTS = [
     "pytest",
@@ -70,6 +70,24 @@ def test_pytest_is_recognised(command: str) -> None:
 @pytest.mark.parametrize("command", OTHERS)
 def test_other_command_is_not_taken_for_pytest(command: str) -> None:
     assert not runs_pytest(command)
+
+
+@pytest.mark.parametrize(
+    ("command", "is_one"),
+    [
+        ("python -m unittest", True),
+        ("python3.12 -B -m unittest discover -s tests", True),
+        ("cd x && env A=b uv run python -m unittest tests.test_a", True),
+        ("sh -c 'python -m unittest'", True),
+        ("coverage run -m unittest", True),
+        ("python -m pytest", False),
+        ("python unittest.py", False),
+        ("echo python -m unittest", False),
+        ("make unittest", False),
+    ],
+)
+def test_unittest_is_told_from_others(command: str, *, is_one: bool) -> None:
+    assert runs_unittest(command) is is_one
 
 
 @pytest.mark.parametrize(

@@ -31,6 +31,7 @@ from loopctl.events import (
 from loopctl.plan import StepProgress
 from loopctl.report.spans import is_asked_for, span_listener
 from loopctl.report.spantree import SpanTree
+from loopctl.suggestions import TodoAdded
 from loopctl.verdict import Verdict
 
 BEGIN = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
@@ -177,10 +178,11 @@ def test_what_happens_to_a_plan_is_an_event() -> None:
             at(10, PlanRevised(task="T1", candidate="main", todos=("a", "b"), replans=1)),
             at(11, TodoClosed(task="T1", candidate="main", todo="a")),
             at(12, TodoReopened(task="T1", candidate="main", todo="a")),
+            at(13, TodoAdded(task="T1", candidate="main", todo="b", reason="thin")),
         ]
     )
     names = [name for name, _ in events_of(spans)]
-    assert names == ["plan.created", "replan", "todo.done", "todo.reopened"]
+    assert names == ["plan.created", "replan", "todo.done", "todo.reopened", "todo.added"]
 
 
 def test_a_task_that_is_given_back_ends_without_a_reason_to_stop() -> None:

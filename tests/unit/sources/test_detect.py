@@ -4,6 +4,7 @@ import pytest
 
 from loopctl.sources.detect import detect
 
+UNITTEST = "import unittest\n"
 CASES = [
     ({"pyproject.toml": "[tool.pytest.ini_options]\n"}, "python -m pytest -q"),
     (
@@ -12,7 +13,22 @@ CASES = [
     ),
     (
         {"tests/test_a.py": "import unittest\n"},
-        "python -m unittest discover -s 'tests' -t . -p '*test*.py'",
+        "python -m unittest discover -s tests -p '*test*.py'",
+    ),
+    (
+        {"tests/__init__.py": "", "tests/a/__init__.py": "", "tests/a/test_a.py": UNITTEST},
+        "python -m unittest discover -s tests -t . -p '*test*.py'",
+    ),
+    (
+        {"src/p/__init__.py": "", "src/p/test_a.py": UNITTEST, "it's/test_b.py": UNITTEST},
+        (
+            "python -m unittest discover -s 'it'\"'\"'s' -p '*test*.py'"
+            " && python -m unittest discover -s src/p -t src -p '*test*.py'"
+        ),
+    ),
+    (
+        {"test_a.py": UNITTEST, "tests/__init__.py": "", "tests/test_b.py": UNITTEST},
+        "python -m unittest discover -s . -p '*test*.py'",
     ),
     ({"package.json": '{"scripts": {"test": "node --test"}}'}, "npm test"),
     ({"Cargo.toml": ""}, "cargo test"),

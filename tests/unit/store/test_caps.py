@@ -135,10 +135,11 @@ def test_refusal_says_what_which_and_how_much_on_one_line() -> None:
         ({"run_tokens": 7}, RunCaps(10.0, 7)),
         ({"run_usd": 0}, RunCaps(0.0, None, has_user_usd_cap=True)),
         ({"run_usd": 2.5}, RunCaps(2.5, None, has_user_usd_cap=True)),
+        ({"run_usd": 10.0}, RunCaps(10.0, None, has_user_usd_cap=True)),
         ({"task_usd": 1}, RunCaps(10.0, None, has_user_usd_cap=True)),
     ],
 )
-def test_cap_in_dollars_is_the_users_own_where_it_is_not_the_default(
+def test_cap_in_dollars_is_the_users_own_where_it_was_set(
     keys: dict[str, float], caps: RunCaps
 ) -> None:
     assert run_caps(BudgetSettings.model_validate(keys)) == caps

@@ -62,7 +62,7 @@ def doctor(
 
 
 def _values(loaded: "LoadedSettings") -> dict[str, Any]:
-    tree = json.loads(loaded.json)
+    tree = loaded.settings.model_dump(mode="json")
     return {name: _value(tree, name.split(".")) for name in loaded.origins}
 
 

@@ -9,7 +9,7 @@ import typer
 
 from loopctl.cli import background, completion
 from loopctl.cli.drawing import Drawn, drawing
-from loopctl.cli.driving import drive, warn_of_no_task
+from loopctl.cli.driving import drive, tell_of_cut_short, warn_of_no_task
 from loopctl.cli.group import IDS_ONLY, command_names
 from loopctl.cli.opening import (
     Directory,
@@ -167,6 +167,8 @@ def run(
     )
     if isinstance(scope, Goal):
         _check_goal(scope, asked, dry_run=dry_run)
+    elif not drawn and not dry_run and not background.is_inside():
+        tell_of_cut_short(project)
     if dry_run and not drawn:
         _show_prospects(project, options, as_json=as_json)
     elif bg and not background.is_inside():

@@ -10,6 +10,7 @@ from loopctl.cli.commands.report import RunId, chosen
 from loopctl.cli.driving import print_summary
 from loopctl.cli.opening import Directory, Json, ManifestPath, commands_for, opened
 from loopctl.cli.output import say
+from loopctl.errors import UsageError
 
 if TYPE_CHECKING:
     from loopctl.bootstrap import Listener, Project
@@ -51,10 +52,15 @@ def meant(project: "Project", run: str | None) -> str:
     """Return the id of the run that is named, else of the one under way, else of the newest.
 
     Raises:
-        UsageError: There is no such run, or none at all.
+        UsageError: There is no such run, or none at all, or one is about to begin.
     """
     owner = project.owner()
-    if run is None and owner is not None and owner[1]:
+    if run is None and owner is not None:
+        if not owner[1]:
+            raise UsageError(
+                f"process {owner[0]} is about to begin a run, of which there is nothing to see "
+                "yet; run this again in a moment, or name another run"
+            )
         return owner[1]
     return chosen(project, run)
 

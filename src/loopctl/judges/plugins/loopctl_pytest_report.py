@@ -16,7 +16,7 @@ from typing import Any
 
 import pytest
 
-_NAMES = ("LOOP_PYTEST_REPORT", "LOOP_PYTEST_TOKEN", "PYTEST_ADDOPTS")
+_NAMES = ("LOOP_TEST_REPORT", "LOOP_TEST_TOKEN", "PYTEST_ADDOPTS")
 _HELD = {name: os.environ.pop(name) for name in _NAMES if name in os.environ}
 _OWN_OPTION = "-p loopctl_pytest_report --continue-on-collection-errors"
 
@@ -38,10 +38,10 @@ class _Account:
         self.unread: set[str] = set()
 
     def write(self, event: str, **fields: Any) -> None:
-        path = _HELD.get("LOOP_PYTEST_REPORT")
+        path = _HELD.get("LOOP_TEST_REPORT")
         if not path:
             return
-        fields.update(event=event, token=_HELD.get("LOOP_PYTEST_TOKEN", ""), pid=os.getpid())
+        fields.update(event=event, token=_HELD.get("LOOP_TEST_TOKEN", ""), pid=os.getpid())
         line = json.dumps(fields, sort_keys=True) + "\n"
         handle = os.open(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
         try:

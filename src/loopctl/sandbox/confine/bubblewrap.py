@@ -9,37 +9,27 @@ and could unmount what is read-only.
 """
 
 import os
-import re
-import resource
 import shutil
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from loopctl.domain import ExecResult
 from loopctl.errors import SandboxError
+from loopctl.records import Confined
 from loopctl.sandbox.confine import places
+from loopctl.sandbox.confine.limits import Limits
+from loopctl.sandbox.confine.reach import Reach
 
 _NAMESPACES: Final = (
     *("--unshare-user", "--unshare-ipc", "--unshare-pid", "--unshare-uts"),
     *("--unshare-cgroup-try", "--disable-userns", "--cap-drop", "ALL"),
     *("--die-with-parent", "--new-session"),
 )
-_LIMITS: Final = (
-    ("core", resource.RLIMIT_CORE, 0),
-    ("nofile", resource.RLIMIT_NOFILE, 65536),
-    ("nproc", resource.RLIMIT_NPROC, 8192),
-    ("fsize", resource.RLIMIT_FSIZE, 16 << 30),
-)
 _EMPTY: Final = ("/tmp", "/var/tmp", "/run", "/dev/shm")  # noqa: S108 - mounted empty
-_NOT_FOUND: Final = re.compile(
-    rb"(?:^|: |line \d+: )([\w.+/-]+): (?:command )?not found"
-    rb"|failed to execute ([\w.+/-]+): No such file"
-    rb"|env: \W{0,3}([\w.+/-]+?)\W{0,3}: No such file",
-    re.MULTILINE,
-)
-_LOOKED_AT: Final = 4096
+_NEVER_RAN: Final = frozenset({126, 127})
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,27 +38,13 @@ class Bubblewrap:
 
     Attributes:
         program: ``bwrap``.
-        checkout: The user's checkout; never mounted itself, but for ``share``.
-        git_dir: The harness's own repository, in ``.local``.
-        shim: The folder that holds ``loop`` for commands.
-        env: The caller's environment.
-        own: What this harness runs from.
-        share: Folders of the checkout that are read-only on top of the worktree.
-        read: More that may be read; ``~`` is the caller's home folder.
-        write: More that may be written.
-        network: Commands may use the network.
+        reach: What commands may reach.
+        limits: What one command may take.
     """
 
     program: str
-    checkout: Path
-    git_dir: Path
-    shim: Path
-    env: Mapping[str, str]
-    own: tuple[Path, ...] = ()
-    share: tuple[str, ...] = ()
-    read: tuple[str, ...] = ()
-    write: tuple[str, ...] = ()
-    network: bool = False
+    reach: Reach
+    limits: Limits = field(default_factory=Limits)
     _fixed: list[str] = field(default_factory=list, init=False, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False, repr=False)
 
@@ -77,109 +53,124 @@ class Bubblewrap:
         """Commands are held."""
         return True
 
+    @property
+    def has_mounts(self) -> bool:
+        """What is shared is mounted."""
+        return True
+
     def inside(self, workdir: Path) -> Path:
         """Return where a worktree stands for its commands."""
         del workdir
-        return self.checkout
+        return self.reach.checkout
 
-    def wrap(self, argv: Sequence[str], *, workdir: Path, writable: Sequence[Path]) -> list[str]:
+    def wrap(
+        self,
+        argv: Sequence[str],
+        *,
+        workdir: Path,
+        writable: Sequence[Path],
+        kept: Sequence[Path] = (),
+        network: bool = False,
+    ) -> Confined:
         """Return the command line that runs ``argv`` confined.
 
         Raises:
-            SandboxError: A link stands where something has to be mounted.
+            SandboxError: A link stands where something has to be mounted, or nothing does.
         """
         with self._lock:
             if not self._fixed:
                 self._fixed.extend(self._everywhere())
-        return [
-            *(self.program, *_NAMESPACES, *self._fixed),
+        words = (
+            *(self.program, *_NAMESPACES),
+            *(() if network or self.reach.network else ("--unshare-net",)),
+            *self._fixed,
             *self._worktree(workdir),
+            *self._kept(workdir, kept),
             *_binds("--bind", writable),
             # What is left of the root is the sandbox's own, and is lost with it: no place to write.
-            *("--remount-ro", "/", "--chdir", str(self.checkout), "--"),
-            *_started(argv),
-        ]
+            *("--remount-ro", "/", "--chdir", str(self.reach.checkout), "--"),
+            *self._started(argv),
+        )
+        return Confined(words, has_keeper=True, most=self.limits.most)
 
-    def lacks(self, output: bytes) -> str:
-        """Return which program a command did not find that the machine has, and how to show it."""
-        for found in _NOT_FOUND.finditer(output[-_LOOKED_AT:]):
-            name = os.fsdecode(found[1] or found[2] or found[3])
-            place = shutil.which(name, path=self.env.get("PATH"))
-            if place is not None:
-                folder = Path(os.path.realpath(place)).parent
-                return (
-                    f"{name} is on this machine as {place}, but cannot be seen inside the "
-                    f'confinement; show it with [sandbox] read = ["{folder}"]'
-                )
-        return ""
+    def explain(self, ended: ExecResult) -> str:
+        """Return which program a command missed inside, or which limit it has met."""
+        if ended.returncode in _NEVER_RAN and (lacks := self.reach.lacks(ended.stdout)):
+            return lacks
+        return self.limits.explain(ended)
 
     def describe(self) -> str:
         """Return what keeps a command inside, in a few words."""
-        return f"bubblewrap, {'with the network' if self.network else 'without network'}"
-
-    @property
-    def _home(self) -> Path:
-        return Path(self.env.get("HOME") or os.devnull)
+        return f"bubblewrap, {'with the network' if self.reach.network else 'without network'}"
 
     def _everywhere(self) -> Iterator[str]:
         """Yield the options that are the same for each command of a run."""
-        if not self.network:
-            yield "--unshare-net"
-        yield from _system(self.git_dir.parent / "etc")
-        known = places.readable(self.env, self._home, (*self.own, *self._shared_bases()))
-        named, written = self._named(self.read), self._named(self.write)
-        shown = [place for place in known if not self._is_in_checkout(place)]
-        yield from _binds("--ro-bind", places.outermost([*shown, *named]))
-        yield from _binds("--bind", written)
-        for key in places.keys_below([*shown, *named, *written], self._home):
-            if key in named or key in written:
-                continue
+        reach = self.reach
+        yield from _system(reach.git_dir.parent / "etc", self.limits.folder_bytes)
+        yield from _binds("--ro-bind", reach.readable())
+        yield from _binds("--bind", reach.named(reach.write))
+        for key in reach.hidden():
             if key.is_dir():
                 yield from ("--tmpfs", str(key), "--remount-ro", str(key))
             elif key.is_file():
                 yield from ("--ro-bind", os.devnull, str(key))
 
-    def _shared_bases(self) -> Iterator[Path]:
-        """Yield what the virtual environments among the shared folders are based on."""
-        for name in self.share:
-            yield from places.installation(self.checkout / name / "bin")
-
-    def _named(self, words: Sequence[str]) -> list[Path]:
-        """Return the places outside the checkout that a setting names."""
-        found = []
-        for word in words:
-            whole = self._home / word[2:] if word.startswith("~/") else Path(self.checkout, word)
-            place = self._home if word == "~" else Path(os.path.normpath(whole))
-            if place.exists() and not self._is_in_checkout(place):
-                found.append(place)
-        return found
-
-    def _is_in_checkout(self, place: Path) -> bool:
-        return place == self.checkout or self.checkout in place.parents
-
     def _worktree(self, workdir: Path) -> Iterator[str]:
         """Yield what puts the worktree in the checkout's place."""
-        local = self.git_dir.parent
-        if local.is_relative_to(self.checkout):
-            _refuse_links(workdir, local.relative_to(self.checkout))
+        reach = self.reach
+        local = reach.git_dir.parent
+        if local.is_relative_to(reach.checkout):
+            _refuse_links(workdir, local.relative_to(reach.checkout))
         pointer = workdir / ".git"
         if pointer.is_symlink() or not pointer.is_file():
             raise SandboxError(f"{pointer} is not the file that git has made; something took it")
-        for at in dict.fromkeys((self.checkout, Path(os.path.realpath(self.checkout)))):
+        for at in dict.fromkeys((reach.checkout, Path(os.path.realpath(reach.checkout)))):
             yield from ("--bind", str(workdir), str(at))
             yield from ("--ro-bind", str(pointer), str(at / ".git"))
-            for name, source in shared_folders(self.checkout, self.share):
+            for name, source in reach.folders(reach.share):
                 if is_mount_point(workdir, name):
                     yield from ("--ro-bind", os.path.realpath(source), str(at / name))
         yield from ("--tmpfs", str(local))
-        yield from _binds("--ro-bind", [self.git_dir, self.shim])
-        for named, how in ((self.read, "--ro-bind"), (self.write, "--bind")):
-            for name, source in shared_folders(self.checkout, named):
+        yield from _binds("--ro-bind", [reach.git_dir, reach.shim])
+        for named, how in ((reach.read, "--ro-bind"), (reach.write, "--bind")):
+            for name, source in reach.folders(named):
                 if is_mount_point(workdir, name):
-                    yield from (how, os.path.realpath(source), str(self.checkout / name))
+                    yield from (how, os.path.realpath(source), str(reach.checkout / name))
+
+    def _kept(self, workdir: Path, kept: Sequence[Path]) -> Iterator[str]:
+        """Yield what puts the user's own in the place of the worktree's."""
+        names = (name for name, _ in self.reach.folders(self.reach.share))
+        shared = [Path(name) for name in names if is_mount_point(workdir, name)]
+        for place in kept:
+            name = place.relative_to(self.reach.checkout)
+            at = workdir / name
+            if any(one in (name, *name.parents) for one in shared):
+                continue
+            above = [one for one in at.parents if workdir in one.parents]
+            if any(one.is_symlink() for one in (at, *above)) or at.is_dir() != place.is_dir():
+                raise SandboxError(
+                    f"the worktree has no {name} any more, in whose place the checkout's is to be"
+                )
+            if not at.exists():
+                raise SandboxError(f"the worktree has no {name}; commit it, or name it elsewhere")
+            yield from ("--ro-bind", os.path.realpath(place), str(place))
+
+    def _started(self, argv: Sequence[str]) -> Iterator[str]:
+        """Yield the command behind what sets limits from inside, where they count for it alone.
+
+        A shell starts it, so that a program that is not there ends with 127 in all cases.
+        """
+        if shutil.which("prlimit", path="/usr/bin:/bin") is not None:
+            yield "prlimit"
+            for name, _, value in self.limits.of_process():
+                yield f"--{name}={value}"
+            yield "--"
+        if argv[0] != "sh":
+            yield from ("sh", "-c", 'exec "$@"', "sh")
+        yield from argv
 
 
-def _system(etc: Path) -> Iterator[str]:
+def _system(etc: Path, folder_bytes: int) -> Iterator[str]:
     """Yield what makes the system's own folders, and those that are the sandbox's."""
     for root in places.SYSTEM:
         if Path(root).is_symlink():
@@ -192,19 +183,7 @@ def _system(etc: Path) -> Iterator[str]:
     # Who is root outside could set the kernel through /proc otherwise: that asks no capability.
     yield from ("--proc", "/proc", "--remount-ro", "/proc", "--dev", "/dev")
     for empty in _EMPTY:
-        yield from ("--perms", "1777", "--tmpfs", empty)
-
-
-def shared_folders(checkout: Path, names: Iterable[str]) -> Iterator[tuple[str, Path]]:
-    """Yield the names of folders that are there in the checkout, and where; none of its own."""
-    for word in names:
-        name = os.path.normpath(word.strip("/") if word.startswith("/") else word)
-        first = next(iter(Path(name).parts), "")
-        is_within = not Path(word).is_absolute() or not Path(word).exists()
-        if first in {"", ".", "..", ".git", ".local", "~"} or not is_within:
-            continue
-        if (checkout / name).is_dir():
-            yield name, checkout / name
+        yield from ("--size", str(folder_bytes), "--perms", "1777", "--tmpfs", empty)
 
 
 def is_mount_point(workdir: Path, name: str) -> bool:
@@ -228,18 +207,3 @@ def _binds(how: str, folders: Iterable[Path]) -> Iterator[str]:
     for folder in folders:
         yield from (how, str(folder), str(folder))
 
-
-def _started(argv: Sequence[str]) -> Iterator[str]:
-    """Yield the command behind what sets limits from inside, so that they count for it alone.
-
-    A shell starts it, so that a program that is not there ends with 127 in all cases.
-    """
-    if shutil.which("prlimit", path="/usr/bin:/bin") is not None:
-        yield "prlimit"
-        for name, number, most in _LIMITS:
-            _, hard = resource.getrlimit(number)
-            yield f"--{name}={most if hard == resource.RLIM_INFINITY else min(most, hard)}"
-        yield "--"
-    if argv[0] != "sh":
-        yield from ("sh", "-c", 'exec "$@"', "sh")
-    yield from argv

@@ -4,6 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from loopctl.domain import ExecResult
+from loopctl.records import Confined
+
 
 @dataclass(frozen=True, slots=True)
 class Unconfined:
@@ -21,18 +24,31 @@ class Unconfined:
         """Nothing is held."""
         return False
 
-    def wrap(self, argv: Sequence[str], *, workdir: Path, writable: Sequence[Path]) -> list[str]:
+    @property
+    def has_mounts(self) -> bool:
+        """All stands where it is."""
+        return False
+
+    def wrap(
+        self,
+        argv: Sequence[str],
+        *,
+        workdir: Path,
+        writable: Sequence[Path],
+        kept: Sequence[Path] = (),
+        network: bool = False,
+    ) -> Confined:
         """Return ``argv`` as it is."""
-        del workdir, writable
-        return list(argv)
+        del workdir, writable, kept, network
+        return Confined(tuple(argv))
 
     def inside(self, workdir: Path) -> Path:
         """Return ``workdir`` as it is."""
         return workdir
 
-    def lacks(self, output: bytes) -> str:
+    def explain(self, ended: ExecResult) -> str:
         """Return nothing: all that is outside can be had."""
-        del output
+        del ended
         return ""
 
     def describe(self) -> str:

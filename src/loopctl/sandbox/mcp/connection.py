@@ -65,6 +65,8 @@ class Connection:
         opened: Set when the tools were listed, or to the error that kept them from being.
         has_changed: The server says that its tools are others now.
         is_lost: It is of no use any more; a new one may be.
+        is_forgotten: That is so because the server has forgotten the session, as it may after a
+            while or when it was started again; what it was asked last was not carried out.
     """
 
     def __init__(
@@ -77,6 +79,7 @@ class Connection:
         self.opened: Future[tuple[ListedTool, ...]] = Future()
         self.has_changed = False
         self.is_lost = False
+        self.is_forgotten = False
 
     async def serve(self) -> None:
         """Hold the connection open; never raises for what a server does."""
@@ -113,6 +116,7 @@ class Connection:
                 return await self._list(self._require())
         except Exception as error:
             self.is_lost = True
+            self.is_forgotten = isinstance(error, MCPError) and error.code == GONE
             raise _fault(error) from error
 
     async def call(self, name: str, arguments: Mapping[str, Any], key: str) -> Answer:
@@ -142,7 +146,7 @@ class Connection:
             self.is_lost = True
             return Lost("its server ended, or broke the connection off")
         if error.code == GONE:
-            self.is_lost = True
+            self.is_lost = self.is_forgotten = True
         if error.code == UNCLEAR or error.message.startswith(_TRANSPORT_SAYS):
             return Lost(reason)
         return Refused(reason)

@@ -22,6 +22,7 @@ UNCLEAR: Final = 50_000
 GONE: Final = 40_400
 """Like ``NOT_DONE``; and the server has forgotten the session."""
 
+_SESSION: Final = "mcp-session-id"
 _CONNECT_S: Final = 15.0
 _QUIET_S: Final = 300.0
 _MAX_ERROR_BYTES: Final = 64 << 10
@@ -109,13 +110,13 @@ async def _refusal(request: httpx2.Request, response: httpx2.Response) -> tuple[
         response.stream = _Bounded(cast("httpx2.AsyncByteStream", response.stream), limit)
     if response.status_code < HTTPStatus.BAD_REQUEST:
         return None
+    if response.status_code == HTTPStatus.NOT_FOUND and _SESSION in request.headers:
+        return GONE, "the server has forgotten the session"
     if kind == "application/json" and await _is_protocol_error(response):
         return None
     text = f"the server answered with {response.status_code} {response.reason_phrase}".strip()
     if response.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
         return UNCLEAR, text
-    if response.status_code == HTTPStatus.NOT_FOUND and "mcp-session-id" in request.headers:
-        return GONE, "the server has forgotten the session"
     return NOT_DONE, text
 
 

@@ -86,33 +86,40 @@ class Link:
             SandboxError: The worktree is gone.
             CancelledError: The run was asked to stop.
         """
-        opened = self._current()
-        # Not every server says that its tools have changed, so those that go on are asked again.
-        opened.connection.has_changed |= opened.listed is not None
-        return self._pins.take(self._listed(opened))
+        _, listed = self._ready(is_asked_again=True)
+        return self._pins.take(listed)
 
     def call(self, name: str, arguments: Mapping[str, Any], key: str) -> "Answer | str":
         """Return what came of a call of the tool of that name; a text says why it was not sent.
+
+        One that a server surely did not carry out, since it has forgotten the session, is sent
+        once more in a new one.
 
         Raises:
             SandboxError: The worktree is gone.
             CancelledError: The run was asked to stop.
         """
+        answer, is_forgotten = self._sent(name, arguments, key)
+        return self._sent(name, arguments, key)[0] if is_forgotten else answer
+
+    def _sent(
+        self, name: str, arguments: Mapping[str, Any], key: str
+    ) -> "tuple[Answer | str, bool]":
+        """Return what came of a call, and whether the server has forgotten the session."""
         try:
-            opened = self._current()
-            listed = self._listed(opened)
+            opened, listed = self._ready()
         except EnvironmentFaultError as fault:
-            return f"{fault} The call was not sent."
+            return f"{fault} The call was not sent.", False
         now = listed.get(name)
         changed = self._pins.change(name, now)
         if now is None or (changed and not self._pins.let(name, now, key)):
             return (
                 f"{name} is not what it was when it was pinned: {changed}. It is not called as it "
                 "is now before a person has approved that"
-            )
+            ), False
         connection = opened.connection
         answer = self._loop.run(partial(connection.call, now.name, arguments, key))
-        return self._explained(answer, opened)
+        return self._explained(answer, opened), connection.is_forgotten
 
     def question(self, name: str) -> str:
         """Return why a person is asked about a tool first; empty where it is what was pinned.
@@ -124,7 +131,7 @@ class Link:
             CancelledError: The run was asked to stop.
         """
         try:
-            now = self._listed(self._current()).get(name)
+            now = self._ready()[1].get(name)
         except EnvironmentFaultError:
             return ""
         return self._pins.question(name, now) if now is not None else ""
@@ -142,6 +149,9 @@ class Link:
             if opened is not None and not opened.connection.is_lost and opened.place == place:
                 return opened
             self._end()
+            if opened is not None and opened.listed is not None and opened.connection.is_forgotten:
+                # That is no fault of a server: many end a session after a while without a call.
+                self._starts -= 1
             if self._is_closed:
                 raise self.source.fault("is closed, since its sandbox or its run is at its end")
             if self._starts >= MAX_STARTS:
@@ -154,6 +164,26 @@ class Link:
             opened = self._opened = _Opened(connection, streams, place)
             opened.served = self._loop.spawn(connection.serve)
             return opened
+
+    def _ready(self, *, is_asked_again: bool = False) -> tuple[_Opened, Mapping[str, ListedTool]]:
+        """Return a connection with its tools; a new one where the server has forgotten the old.
+
+        Args:
+            is_asked_again: Not every server says that its tools have changed, so one that was
+                connected with before is asked for them.
+
+        Raises:
+            EnvironmentFaultError, SandboxError, CancelledError: As :meth:`tools`.
+        """
+        opened = self._current()
+        opened.connection.has_changed |= is_asked_again and opened.listed is not None
+        try:
+            return opened, self._listed(opened)
+        except EnvironmentFaultError:
+            if not opened.connection.is_forgotten:
+                raise
+        opened = self._current()
+        return opened, self._listed(opened)
 
     def _listed(self, opened: _Opened) -> Mapping[str, ListedTool]:
         connection = opened.connection

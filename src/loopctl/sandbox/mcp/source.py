@@ -12,9 +12,10 @@ from urllib.parse import urlsplit
 
 from loopctl.calls import canonical
 from loopctl.domain import ExecResult
-from loopctl.errors import EnvironmentFaultError
+from loopctl.errors import EnvironmentFaultError, SandboxError
 from loopctl.mcpsettings import McpServerSettings, is_loopback
 from loopctl.ports import Confinement
+from loopctl.records import Confined
 from loopctl.sandbox import lasting
 from loopctl.sandbox.environment import command_environment, write_home
 from loopctl.sandbox.mcp.texts import Secrets, one_line
@@ -123,14 +124,11 @@ class Source:
         for made in (scratch, empty):
             made.mkdir(mode=0o700, exist_ok=True)
         write_home(home)
-        workdir = worktree or empty
-        argv = self._around.confinement.wrap(
-            [self._program(command[0]), *command[1:]], workdir=workdir, writable=(home, scratch)
-        )
+        confined = self._confined(worktree, (home, scratch))
         path = self._around.env.get("PATH") or os.defpath
         started = lasting.begin(
-            argv,
-            cwd=workdir,
+            confined.argv,
+            cwd=worktree or empty,
             env=command_environment(
                 self._around.env,
                 # No `loop` on its PATH: a server has nothing to say to the harness.
@@ -139,11 +137,46 @@ class Source:
                 home=home,
                 scratch=scratch,
             ),
+            has_keeper=confined.has_keeper,
         )
         if isinstance(started, ExecResult):
             said = started.stderr.decode("utf-8", "replace").removeprefix("loop: ").strip()
             raise EnvironmentFaultError(f"cannot be started: {one_line(said, _SHOWN)}")
         return started
+
+    def _confined(self, worktree: Path | None, writable: tuple[Path, ...]) -> Confined:
+        """Return how it is started: confined in a worktree, where it meets what workers wrote.
+
+        Elsewhere it is a program of the user's own, with nothing of a worker's around it.
+        """
+        command = self.settings.command or ()
+        argv = (self._program(command[0]), *command[1:])
+        if worktree is None:
+            return Confined(argv)
+        try:
+            return self._around.confinement.wrap(
+                argv,
+                workdir=worktree,
+                writable=writable,
+                kept=self._kept(argv),
+                network=self.settings.network,
+            )
+        except SandboxError as error:
+            raise EnvironmentFaultError(f"cannot be started: {error}") from error
+
+    def _kept(self, argv: tuple[str, ...]) -> tuple[Path, ...]:
+        """Return what of the checkout the command names in full: the folders of files.
+
+        The worktree stands in the checkout's place, and a worker must not get to be the server.
+        """
+        checkout = self._around.checkout
+        found: dict[Path, None] = {}
+        for word in (part for one in argv for part in (one, one.partition("=")[2])):
+            place = Path(os.path.normpath(word)) if word.startswith(os.sep) else checkout
+            if checkout in place.parents and place.exists():
+                is_folder = place.is_dir() or place.parent == checkout
+                found[place if is_folder else place.parent] = None
+        return tuple(found)
 
     def _program(self, word: str) -> str:
         """Return the program: one with a relative path is the user's, never the worktree's."""

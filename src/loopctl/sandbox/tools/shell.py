@@ -42,7 +42,7 @@ def shell(sandbox: Sandbox, scratch: Tree, timeout_s: float = TIMEOUT_S) -> Work
         if len(output) > SHOWN_BYTES:
             shown = _cut(output, outputs.keep(key, output))
         text = f"{_how(ended, timeout_s)}\n{shown}" if shown else f"{_how(ended, timeout_s)}"
-        return ToolResult(text, is_error=ended.timed_out)
+        return ToolResult(text, is_error=ended.timed_out or bool(ended.excess))
 
     spec = spec_of(
         "bash",
@@ -81,6 +81,8 @@ class _Outputs:
 def _how(ended: ExecResult, timeout_s: float) -> str:
     if ended.timed_out:
         return f"ended by its time limit of {timeout_s:.0f} seconds"
+    if ended.excess:
+        return f"ended, since {ended.excess}"
     if ended.returncode < 0:
         return f"ended by signal {-ended.returncode}"
     nothing = "" if ended.stdout else ", no output"

@@ -114,6 +114,8 @@ def _task(request: StepRequest) -> str:
         parts += ["", "It is accepted when:", *(f"- {clean(line)}" for line in task.accept)]
     if task.output:
         parts += ["", f"Its result is the file {clean(task.output)}."]
+    if task.is_prose:
+        parts += ["", f"It is a text ({task.kind}): judges read it, and nothing you say of it."]
     if task.verify_cmd:
         parts += ["", f"It is verified by: {clean(task.verify_cmd)}"]
     if task.may_edit:

@@ -8,7 +8,8 @@ from typing import Any, Final
 from loopctl.calls import ToolSpec
 from loopctl.contextports import Answered, Question, Unanswered
 from loopctl.domain import Usage
-from loopctl.worker.model.reply import Message, Model, Reply
+from loopctl.moneyports import Refused
+from loopctl.worker.model.reply import Message, Model, NoMoney, Overflow, Reply, Unavailable
 
 _RETRIES: Final = 2
 _SAID: Final = 300
@@ -46,13 +47,19 @@ def answer(question: Question, model: Model) -> Answered | Unanswered:
             question.tier, messages, tools, purpose=question.purpose, must_call=bool(tools)
         )
         if not isinstance(reply, Reply):
-            return Unanswered(reply.reason, usage)
+            return Unanswered(reply.reason, usage, _refused(reply))
         usage += reply.usage
         text, fault = _plain(reply) if question.answer is None else _fitting(reply, question.answer)
         if not fault:
             return Answered(text, usage)
         messages += _again(reply, fault)
     return Unanswered(f"the model gave no usable answer, {_RETRIES + 1} times: {fault}", usage)
+
+
+def _refused(reply: Overflow | NoMoney | Unavailable) -> Refused | None:
+    if not isinstance(reply, NoMoney):
+        return None
+    return Refused(reply.cap, reply.reason, reply.needed)
 
 
 def _tool(schema: Mapping[str, Any]) -> ToolSpec:
