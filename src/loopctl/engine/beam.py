@@ -212,7 +212,7 @@ class Beam:
             plan = replace(plan, status=PlanStatus.COMPLETE, stop=winner.stop)
         message = f"{parent.task.id}: taken over from {winner.candidate}"
         self._tools.repository.keep(parent.ref, winner.tree, base, message)
-        gate = evidence(winner.gate) if is_whole else ""
+        gate = evidence(winner.gate) if is_whole and winner.gate is not None else ""
         checkpoint = Checkpoint(plan=plan, tree=winner.tree, base=base, past=past, gate=gate)
         self._save(parent, base, works, checkpoint)
         if not is_whole:
