@@ -263,7 +263,6 @@ def task_document(task: TaskSummary) -> dict[str, Any]:
         "stop": {"axis": task.stop.axis.value, "reason": task.stop.reason} if task.stop else None,
         "gate": [_check(result) for result in task.gate],
         "candidates": _candidates(task),
-        "forks": _forks(task),
         "assumptions": [{"text": a.text, "decision": a.decision} for a in task.assumptions],
         "result": task.result,
         "usage": _usage(task.usage),
@@ -279,18 +278,6 @@ def _candidates(task: TaskSummary) -> list[dict[str, Any]]:
     return [
         {"name": one.name, "won": won, "verdict": one.verdict.value, "ref": one.ref}
         for one, won in found
-    ]
-
-
-def _forks(task: TaskSummary) -> list[dict[str, Any]]:
-    return [
-        {
-            "question": fork.question,
-            "bucket": fork.bucket.value,
-            "reason": fork.reason,
-            "chosen": fork.chosen or None,
-        }
-        for fork in task.forks
     ]
 
 
