@@ -132,7 +132,7 @@ def test_options_are_tried_with_the_cheap_model_whatever_the_task_says(
     assert {tiers["main.1.1-regex"], tiers["main.1.2-parser"]} == {"cheap"}
 
 
-def planned(request: StepRequest, raised: ForkRaised | None = None) -> Did | None:
+def planned(request: StepRequest) -> Did | None:
     if request.is_planning:
         return None, (PlanProposed(("first", "second", "third")),)
     return None

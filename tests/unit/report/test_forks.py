@@ -1,7 +1,7 @@
 """What a report knows of forks that were met inside a task."""
 
 from loopctl.domain import Scope
-from loopctl.events import CandidateEnded, ForkResolved, GateFinished, RunStarted
+from loopctl.events import AnyEvent, CandidateEnded, ForkResolved, GateFinished, RunStarted
 from loopctl.forkevents import ForkClassified
 from loopctl.forking import Bucket
 from loopctl.report.fold import summarize
@@ -24,7 +24,12 @@ def classified(question: str, chosen: str = "") -> ForkClassified:
 
 def test_each_fork_has_its_winner_and_the_winners_evidence_counts() -> None:
     begun = RunStarted(goal="g", base="b", branch="i", scope=Scope(), tasks=(("T1", "One"),))
-    events = [begun, classified("How far?", "narrow"), classified("Which?"), classified("How?")]
+    events: list[AnyEvent] = [
+        begun,
+        classified("How far?", "narrow"),
+        classified("Which?"),
+        classified("How?"),
+    ]
     for step, question in ((1, "Which?"), (2, "How?")):
         for name, verdict in (("a", Verdict.PASS), ("b", Verdict.FAIL)):
             full = f"main.{step}.1-{name}"
