@@ -30,6 +30,7 @@ from loopctl.judges.criterion import CriterionJudge
 from loopctl.judges.evidence import observation
 from loopctl.judges.gate import CodeGate, code_gate
 from loopctl.judges.jury import Jury
+from loopctl.judges.scope import ScopeJudge
 from loopctl.judges.trial import Trial
 from loopctl.manifest.frontier import Frontier
 from loopctl.place import Own, Place
@@ -238,7 +239,8 @@ class Drive(AbstractContextManager["Drive"]):
             )
             jury = Jury(models.oracle, goal, record.id, settings.budget, stores.verdicts)
             gate = gate_of(place, stores, repository, clock, settings, jury)
-            tools = replace(models.equip(tools), gate=gate)
+            choose = ScopeJudge(models.oracle, goal, record.id)
+            tools = replace(models.equip(tools), gate=gate, choose=choose)
             workers.update(models.workers)
             if is_judging:
                 judge_text = CriterionJudge(

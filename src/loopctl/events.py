@@ -12,6 +12,7 @@ from pydantic import Field, TypeAdapter
 
 from loopctl.domain import Axis, DecisionKind, RunStatus, Scope, TaskStatus, Usage, Wait
 from loopctl.eventbase import Event
+from loopctl.forkevents import ForkClassified
 from loopctl.plan import StepProgress
 from loopctl.suggestions import AssumptionRecorded, ProposalJudged, TaskProposed, TodoAdded
 from loopctl.verdict import CheckResult, Verdict
@@ -223,6 +224,7 @@ class CandidateEnded(Event):
     """One of several competing candidates has come to its end.
 
     Attributes:
+        name: The option's; of a fork met inside a task ``CANDIDATE.STEP.N-OPTION``.
         ref: Under which its tree is kept in the harness's own repository.
         changed_lines: Size of its diff; the smaller passing one wins.
     """
@@ -236,11 +238,16 @@ class CandidateEnded(Event):
 
 
 class ForkResolved(Event):
-    """The gate has picked among competing candidates; ``None`` when none passed."""
+    """The gate has picked among competing candidates; ``None`` when none passed.
+
+    Attributes:
+        question: Of a fork that was met inside a task; empty for the task's own options.
+    """
 
     type: Literal["fork_resolved"] = "fork_resolved"
     winner: str | None
     reason: str
+    question: str = ""
 
 
 class TaskLanded(Event):
@@ -356,6 +363,7 @@ AnyEvent = Annotated[
     | CallReplayed
     | ContextCompacted
     | GateFinished
+    | ForkClassified
     | CandidateEnded
     | ForkResolved
     | TaskLanded

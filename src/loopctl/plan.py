@@ -2,8 +2,8 @@
 
 A checkpoint is bytes behind a 4-byte big-endian schema version:
 
-* version 3: JSON of the plan, the tree of the worktree, the last observation, the past;
-* version 2: the past was one text, and reads as a summary of what was before all turns;
+* version 4: JSON of the plan with its forks, the worktree's tree, the last observation, the past;
+* version 3: no forks; 2: the past was one text, and reads as a summary of what was before all turns;
 * version 1: JSON without a plan; decodes to one active todo whose text is the goal;
 * anything newer is refused with :class:`~loopctl.errors.SchemaTooNewError`.
 
@@ -26,9 +26,10 @@ from typing import Any, Final
 from loopctl.calls import ToolCall
 from loopctl.domain import Axis, DecisionKind, StopReason
 from loopctl.errors import SchemaTooNewError
-from loopctl.past import Past, Summary, Turn
+from loopctl.forking import Forks, decode_forks
+from loopctl.past import Past, Summary, decode_past, encode_past
 
-SCHEMA_VERSION: Final = 3
+SCHEMA_VERSION: Final = 4
 _HEADER: Final = struct.Struct(">I")
 
 _ITERATION_BITS: Final = 32
@@ -145,6 +146,7 @@ class Plan:
         progress: The newest steps, no more than the stall window.
         repeats: The signals that are judged over more steps than that.
         replans: Accepted re-plans.
+        forks: Those that its steps have raised.
         stop: Why the plan ended; ``None`` while it is active.
     """
 
@@ -157,6 +159,7 @@ class Plan:
     budget: Budget = field(default_factory=Budget)
     status: PlanStatus = PlanStatus.ACTIVE
     stop: StopReason | None = None
+    forks: Forks = field(default_factory=Forks)
 
     @property
     def active(self) -> Todo | None:
@@ -200,6 +203,7 @@ class Checkpoint:
         base: The commit that the worktree was made from.
         observation: What the next step is shown: evidence of a gate or of a command.
         past: What the candidate has been through.
+        gate: As JSON, the evidence of a gate run that is not made again; empty where there is none.
     """
 
     plan: Plan
@@ -207,6 +211,7 @@ class Checkpoint:
     base: str = ""
     observation: str = ""
     past: Past = field(default_factory=Past)
+    gate: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -353,18 +358,7 @@ def _unpack(blob: bytes) -> tuple[int, Mapping[str, Any]]:
 
 def _body(checkpoint: Checkpoint) -> dict[str, Any]:
     """Return the past without the names of its fields, of which a long one would be full."""
-    past = {
-        "summaries": [[one.first, one.last, one.text] for one in checkpoint.past.summaries],
-        "turns": [[turn.number, turn.text] for turn in checkpoint.past.turns],
-    }
-    return asdict(checkpoint) | {"past": past}
-
-
-def _past(raw: Mapping[str, Any]) -> Past:
-    return Past(
-        summaries=tuple(Summary(*one) for one in raw["summaries"]),
-        turns=tuple(Turn(*one) for one in raw["turns"]),
-    )
+    return asdict(checkpoint) | {"past": encode_past(checkpoint.past)}
 
 
 def _past_of_text(context: str) -> Past:
@@ -386,7 +380,7 @@ def _from_body(body: Mapping[str, Any], version: int) -> Checkpoint:
     try:
         raw = dict(body)
         is_text = version == 2  # noqa: PLR2004 - the version whose past was one text
-        past = _past_of_text(raw.pop("context")) if is_text else _past(raw["past"])
+        past = _past_of_text(raw.pop("context")) if is_text else decode_past(raw["past"])
         return Checkpoint(**{**raw, "plan": _plan(raw["plan"]), "past": past})
     except (TypeError, KeyError) as exc:
         raise ValueError(f"a version {version} checkpoint has other fields: {exc}") from exc
@@ -402,5 +396,6 @@ def _plan(body: Mapping[str, Any]) -> Plan:
         "budget": Budget(**body["budget"]),
         "status": PlanStatus(body["status"]),
         "stop": StopReason(Axis(stop["axis"]), stop["reason"]) if stop else None,
+        "forks": decode_forks(body["forks"]) if "forks" in body else Forks(),
     }
     return Plan(**{**body, **changed})

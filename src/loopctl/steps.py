@@ -19,6 +19,7 @@ from loopctl.domain import (
     Task,
     Usage,
 )
+from loopctl.forking import Settled
 from loopctl.moneyports import Cap
 from loopctl.past import Past
 from loopctl.plan import Budget, CallDone
@@ -73,6 +74,7 @@ class StepRequest:
             number ``first_reply`` on; given again, in order, before the model is asked.
         observation: Evidence of the last gate or of the last command; empty on the first step.
         answer: The human's words where the task was deferred before; ``None`` otherwise.
+        settled: The forks of the plan that were settled without a trial.
         budget: What is left to spend.
         run_id: The run.
         is_planning: The step makes the plan: it answers with :class:`PlanProposed`. It belongs to
@@ -101,6 +103,7 @@ class StepRequest:
     replies: tuple[str, ...] = ()
     observation: str = ""
     answer: str | None = None
+    settled: tuple[Settled, ...] = ()
     budget: Budget = field(default_factory=Budget)
     is_planning: bool = False
     resume: Resume | None = None
@@ -134,7 +137,10 @@ class Deferred:
 
 @dataclass(frozen=True, slots=True)
 class ForkRaised:
-    """The worker has met a decision with options; ``bucket`` is its own, unchecked, word."""
+    """The worker has met a decision with options; ``bucket`` is its own, unchecked, word.
+
+    Its texts may have any length.
+    """
 
     question: str
     bucket: str

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from loopctl.domain import Axis, StopReason
+from loopctl.domain import Axis, Option, StopReason
 from loopctl.errors import SchemaTooNewError
+from loopctl.forking import Fork, Forks, Settled
 from loopctl.past import Past, Summary, Turn
 from loopctl.plan import (
     SCHEMA_VERSION,
@@ -84,7 +85,7 @@ def test_output_that_is_no_utf8_survives_in_an_observation() -> None:
 
 
 def test_blob_of_a_newer_version_is_refused() -> None:
-    with pytest.raises(SchemaTooNewError, match="schema too new: version 4"):
+    with pytest.raises(SchemaTooNewError, match="schema too new: version 5"):
         decode(struct.pack(">I", SCHEMA_VERSION + 1) + b"{}")
 
 
@@ -204,6 +205,24 @@ def test_stored_version_3_blob_is_read_for_ever() -> None:
             summaries=(Summary(1, 6, "looked around in Zürich"),),
             turns=(Turn(7, "called bash\nsaw red"), Turn(8, "")),
         ),
+    )
+
+
+def test_stored_version_4_blob_is_read_for_ever() -> None:
+    checkpoint = decode((BLOBS / "checkpoint-v4.bin").read_bytes())
+    forks = Forks(
+        tried=Fork(3, "Which loop?", (Option("a", "by a"), Option("b")), ("c",)),
+        fruitless=1,
+        settled=(Settled("How far?", "narrow", "rows", "the goal says MVP"),),
+    )
+    plan = single_todo("Ship it", "read the header", Budget(1, 25, 100, None, 42))
+    assert checkpoint == Checkpoint(
+        plan=replace(plan, forks=forks),
+        tree="4b825dc642cb6eb9a060e54bf8d69288fbee4904",
+        base="c1",
+        observation="red",
+        past=Past(turns=(Turn(7, "saw red"),)),
+        gate="{}",
     )
 
 

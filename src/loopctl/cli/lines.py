@@ -31,6 +31,7 @@ from loopctl.events import (
     TodoClosed,
     TodoReopened,
 )
+from loopctl.forkevents import ForkClassified
 from loopctl.report.escape import one_line
 from loopctl.report.fold import gate_line
 from loopctl.report.wording import counted, spending
@@ -70,7 +71,9 @@ def _words(event: AnyEvent) -> str:
             return _compaction_words(event)
         case TaskProposed() | ProposalJudged():
             return _proposal_words(event)
-        case MessageRejected() | AssumptionRecorded() | CandidateEnded() | ForkResolved():
+        case MessageRejected() | AssumptionRecorded():
+            return _message_words(event)
+        case ForkClassified() | CandidateEnded() | ForkResolved():
             return _candidate_words(event)
         case _:
             assert_never(event)
@@ -184,15 +187,19 @@ def _proposal_words(event: TaskProposed | ProposalJudged) -> str:
     return f"proposed task rejected, {event.reason}: {event.title}"
 
 
-def _candidate_words(
-    event: MessageRejected | AssumptionRecorded | CandidateEnded | ForkResolved,
-) -> str:
+def _message_words(event: MessageRejected | AssumptionRecorded) -> str:
+    if isinstance(event, MessageRejected):
+        return f"[{event.candidate}] message rejected: {event.error}"
+    who = f"[{event.candidate}] " if event.candidate else ""
+    return f"{who}taken for granted: {event.text}"
+
+
+def _candidate_words(event: ForkClassified | CandidateEnded | ForkResolved) -> str:
     match event:
-        case MessageRejected():
-            return f"[{event.candidate}] message rejected: {event.error}"
-        case AssumptionRecorded():
-            who = f"[{event.candidate}] " if event.candidate else ""
-            return f"{who}taken for granted: {event.text}"
+        case ForkClassified():
+            taken = f", {event.chosen} is taken" if event.chosen else ""
+            words = f"fork of {event.bucket.value}{taken} ({event.reason})"
+            return f"[{event.candidate}] {words}: {event.question}"
         case CandidateEnded():
             why = f": {event.reason}" if event.reason else ""
             return f"option {event.name} ended, {event.verdict.value}{why}"

@@ -2,11 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Final
 
-from loopctl.domain import Decision
+from loopctl.domain import Decision, Option
 from loopctl.engine.terminator import is_of_run
 from loopctl.engine.work import Ended
 from loopctl.plan import Budget
+from loopctl.steps import ForkRaised
+from loopctl.verdict import Blame, Check, GateResult, Verdict
+
+LEAST: Final = 2
+"""Options of a fork that are tried, where the beam is narrower: fewer are no comparison."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,10 +37,70 @@ def share(budget: Budget, candidates: int) -> Budget:
     )
 
 
+def left(budget: Budget) -> Budget:
+    """Return what is left of a budget, as one of which nothing is spent."""
+    caps = (
+        None if cap is None else max(cap - used, 0)
+        for cap, used in (
+            (budget.loops_max, budget.loops_used),
+            (budget.tokens_max, budget.tokens_used),
+            (budget.wall_max_ms, budget.wall_ms),
+            (budget.usd_max, budget.usd_used),
+        )
+    )
+    loops, tokens, wall_ms, usd = caps
+    return Budget(
+        loops_max=None if loops is None else int(loops),
+        tokens_max=None if tokens is None else int(tokens),
+        wall_max_ms=None if wall_ms is None else int(wall_ms),
+        usd_max=usd,
+    )
+
+
+def together(budget: Budget, spent: Sequence[Budget]) -> Budget:
+    """Return a budget with what candidates have spent that ran side by side."""
+    return replace(
+        budget,
+        loops_used=budget.loops_used + sum(one.loops_used for one in spent),
+        tokens_used=budget.tokens_used + sum(one.tokens_used for one in spent),
+        usd_used=budget.usd_used + sum(one.usd_used for one in spent),
+        wall_ms=budget.wall_ms + max((one.wall_ms for one in spent), default=0),
+    )
+
+
+def entrants(raised: ForkRaised, width: int) -> tuple[Option, ...]:
+    """Return the options of a fork that are tried: as many as the beam is wide, the guess first."""
+    guess = raised.best_guess.strip().casefold()
+    options = sorted(raised.options, key=lambda option: option.name.casefold() != guess)
+    return tuple(options[: max(LEAST, width)])
+
+
+def holds(gate: GateResult) -> bool:
+    """Say whether a candidate may go on whose plan has todos after the fork.
+
+    Its result is not whole yet, so it is enough that nothing is red but what was red without it:
+    every check before ``verify`` has passed, and ``verify`` has failed at the base as well.
+    """
+    last = gate.checks[-1]
+    is_red_before = last.verdict is Verdict.FAIL and last.blame is Blame.PRE_EXISTING
+    return gate.is_passed or (last.check is Check.VERIFY and is_red_before)
+
+
 def pick(candidates: Sequence[Scored]) -> Scored | None:
-    """Return the passing candidate with the smallest diff, the first of equals."""
+    """Return the candidate that wins among those that passed.
+
+    One that the gate has passed comes before one that merely holds, of those the one with fewer
+    red tests; then the smallest diff; then the first.
+    """
     passing = [scored for scored in candidates if scored.ended.is_passed]
-    return min(passing, key=lambda scored: scored.changed_lines, default=None)
+    return min(passing, key=lambda one: (*_redness(one.ended), one.changed_lines), default=None)
+
+
+def _redness(ended: Ended) -> tuple[bool, int]:
+    gate = ended.gate
+    if gate is None or gate.is_passed:
+        return False, 0
+    return True, len(gate.checks[-1].findings)
 
 
 def without_winner(candidates: Sequence[Scored]) -> Ended:
@@ -60,5 +126,13 @@ def is_asked_by(decision: Decision, candidate: str) -> bool:
     return decision.question.startswith(_mark(candidate))
 
 
+def is_asked_by_some(decision: Decision) -> bool:
+    """Say whether a decision is the question of one of several candidates."""
+    return decision.question.startswith(_MARK)
+
+
+_MARK: Final = "(option "
+
+
 def _mark(candidate: str) -> str:
-    return f"(option {candidate}) "
+    return f"{_MARK}{candidate}) "

@@ -79,7 +79,12 @@ class Issuer:
             run_id=work.run_id,
             option=work.option,
             candidate=work.session.candidate,
-            tier=tier(work.task, work.option, None if is_planning else todo),
+            tier=tier(
+                work.task,
+                work.option,
+                None if is_planning else todo,
+                is_trial=work.trial is not None,
+            ),
             past=self.past,
             todos=tuple(todo_line(todo) for todo in plan.todos),
             known=self._known(),
@@ -87,6 +92,7 @@ class Issuer:
             replies=self._replies(iteration),
             observation=observation,
             answer=work.answer,
+            settled=plan.forks.settled,
             budget=plan.budget,
             is_planning=is_planning,
             resume=resume,
@@ -151,16 +157,21 @@ def planning(task: Task) -> str:
     return stages.planning(task) if task.is_prose else PLANNING
 
 
-def tier(task: Task, option: Option | None, todo: Todo | None) -> str:
+def tier(task: Task, option: Option | None, todo: Todo | None, *, is_trial: bool = False) -> str:
     """Return which model does a step: the task's own word, or what the step is worth.
 
-    The final text of a prose task is the premium model's, whatever the task says.
+    The final text of a prose task is the premium model's, whatever the task says. What tries
+    an option of a fork is cheap, whatever it says: the gate looks at it, and where none passes the
+    plan goes on with the task's own model.
 
     Args:
         task: Which says so, or does not.
         option: Where the candidate is one of several.
         todo: Which the step pursues; ``None`` where it makes the plan.
+        is_trial: It tries an option of a fork that was met inside the task.
     """
+    if is_trial:
+        return "cheap"
     if stages.is_synthesis(todo):
         return "premium"
     if task.model is not None:

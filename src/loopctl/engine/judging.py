@@ -1,5 +1,9 @@
 """Asks the gate about one candidate, and remembers what it said last."""
 
+from functools import cache
+
+from pydantic import TypeAdapter
+
 from loopctl.domain import Task
 from loopctl.engine.telling import Teller
 from loopctl.engine.thread import write_next
@@ -32,6 +36,18 @@ class Judging:
         """The last gate run says nothing about the worker: the machine or the test is unsteady."""
         return self.last is not None and self.last.blame in {Blame.ENVIRONMENT, Blame.FLAKY}
 
+    def recall(self) -> bool:
+        """Take up the evidence of a gate that has passed this very tree before; say if there is."""
+        checkpoint = self._work.session.checkpoint
+        if checkpoint is None or not checkpoint.gate:
+            return False
+        known = read_evidence(checkpoint.gate)
+        is_same = (checkpoint.tree, known.head) == (self._trees.tree, self._sandbox.base)
+        if not is_same or not known.is_passed:
+            return False
+        self.last = known
+        return True
+
     def ask(self, task: Task, *, is_draft: bool) -> tuple[GateResult, int]:
         """Return what the gate finds on the tree as it is kept, and how many milliseconds it took.
 
@@ -60,3 +76,22 @@ class Judging:
         ms = int((self._tools.clock.monotonic() - began) * 1000)
         self._tell.gate_finished(result)
         return result, ms
+
+
+def evidence(gate: GateResult) -> str:
+    """Return what a gate has found as JSON, for a checkpoint."""
+    return _results().dump_json(gate).decode()
+
+
+def read_evidence(text: str) -> GateResult:
+    """Return what :func:`evidence` gave.
+
+    Raises:
+        ValueError: It is something else.
+    """
+    return _results().validate_json(text)
+
+
+@cache
+def _results() -> TypeAdapter[GateResult]:
+    return TypeAdapter(GateResult)

@@ -11,6 +11,7 @@ MAIN: Final = "main"
 """The candidate of a task without options."""
 
 _UNSAFE: Final = re.compile(r"[^A-Za-z0-9._-]|\.(?=\.|$|lock)|^[.-]")
+_TRIAL_CHARS: Final = 24
 _PLAIN: Final = re.compile(r"[^A-Za-z0-9_-]")
 
 
@@ -34,6 +35,19 @@ def sandbox(run: str, task: str, candidate: str) -> str:
     digest = hashlib.sha256(f"{len(task)}:{task}{candidate}".encode()).hexdigest()[:8]
     words = "-".join(_PLAIN.sub("_", word)[:24] for word in (task, candidate))
     return f"{run}-{words}-{digest}"
+
+
+def trial(candidate: str, step: int, number: int, option: str) -> str:
+    """Return the name of a candidate that tries one option of a fork; no other trial's.
+
+    Args:
+        candidate: Whose step has raised the fork.
+        step: The iteration of that step.
+        number: Of the option, from 1.
+        option: Its name, of which no more than a few letters are taken.
+    """
+    word = _PLAIN.sub("-", option)[:_TRIAL_CHARS].strip("-") or "option"
+    return f"{candidate}.{step}.{number}-{word}"
 
 
 def rescue_ref(run: str, task: str, candidate: str) -> str:

@@ -11,28 +11,25 @@ from dataclasses import replace
 from typing import Final
 
 from loopctl.domain import APPROVED, Axis, DecisionDraft, StopReason, Usage
-from loopctl.engine import questions, replan, stages, suspension
+from loopctl.engine import forks, questions, replan, stages, suspension
 from loopctl.engine.asking import asked, clarified, raised_by, refusal
 from loopctl.engine.issuing import Issuer, planning
-from loopctl.engine.judging import Judging
+from loopctl.engine.judging import Judging, evidence
 from loopctl.engine.phases import Phase, Stopwatch
 from loopctl.engine.progress import WORKER_STUCK, observe
 from loopctl.engine.pursuit import Step
+from loopctl.engine.sorting import Sorter
 from loopctl.engine.spending import spent, stepped
+from loopctl.engine.steady import Steady
 from loopctl.engine.telling import Teller
 from loopctl.engine.terminator import status_at, stop_reason
 from loopctl.engine.thread import Thread
 from loopctl.engine.trees import Trees
-from loopctl.engine.work import Ended, Tools, Work, todo_text
-from loopctl.errors import CancelledError
-from loopctl.events import Noticed
-from loopctl.plan import Checkpoint, TodoStatus
+from loopctl.engine.work import FORKED, Ended, Tools, Work, todo_text
+from loopctl.plan import Checkpoint, StepProgress, TodoStatus
 from loopctl.ports import Sandbox, Worker
 from loopctl.steps import BudgetRefused
 from loopctl.verdict import GateResult
-
-FAULT_TRIES: Final = 2
-"""How many environment faults a candidate meets, of any kind, before a human is asked."""
 
 PLAN_TRIES: Final = 2
 """How many planning steps without a plan there are before the task is one todo."""
@@ -44,14 +41,18 @@ SUMMARY_CHARS: Final = 2000
 class PlanLoop:
     """Runs one candidate; one instance runs one :class:`Work` once."""
 
-    def __init__(self, tools: Tools, worker: Worker, sandbox: Sandbox, work: Work) -> None:
+    def __init__(
+        self, tools: Tools, worker: Worker, sandbox: Sandbox, work: Work, width: int = forks.LEAST
+    ) -> None:
         self._tools = tools
         self._sandbox = sandbox
         self._work = work
         self._candidate = work.session.candidate
         self._tell = Teller(tools.emit, work.task.id, work.session.candidate)
+        self._sorter = Sorter(tools, work, width)
         self._issuer = Issuer(tools, worker, sandbox, work)
         self._trees = Trees(tools, sandbox, work)
+        self._steady = Steady(tools, self._issuer, self._trees, work)
         self._judging = Judging(tools, sandbox, work, self._trees, self._tell)
         self._thread = Thread(tools.brain, work.task)
         self._plan = work.plan
@@ -59,7 +60,6 @@ class PlanLoop:
         self._iteration = work.session.iteration
         self._observation = work.observation
         self._is_unfinished = False
-        self._faults = 0
         self._usage = Usage()
         self._untold = Usage()
         self._said = ""
@@ -78,13 +78,9 @@ class PlanLoop:
             stop = stop or self._tools.run_budget.stop
             if stop is not None:
                 return self._end(stop)
-            self._heed_pause()
+            self._tools.heed_pause()
             ended = self._withheld() or self._step()
         return ended
-
-    def _heed_pause(self) -> None:
-        if self._tools.is_paused():
-            raise CancelledError("the run was asked to pause")
 
     def _withheld(self) -> Ended | None:
         """Return the end where the next step needs consent that nobody gives now."""
@@ -103,7 +99,9 @@ class PlanLoop:
         self._trees.hold(self._iteration)
         if self._iteration == 0 and self._plan.todos and self._work.session.interrupt is None:
             self._tell.plan_created(self._plan)
-        return self._judge() if self._plan.is_goal_met else None
+        if not self._plan.is_goal_met:
+            return None
+        return self._passed() if self._judging.recall() else self._judge()
 
     def _step(self) -> Ended | None:
         self._iteration += 1
@@ -141,27 +139,9 @@ class PlanLoop:
         return ended
 
     def _issue(self, *, is_planning: bool = False) -> Step:
-        """Return what a step came to; one that the machine has cut short is taken again.
-
-        It stays the same step, with the files as they were before it, so that its replies and
-        calls are found where they were left.
-        """
-        while True:
-            step = self._issuer.issue(
-                self._iteration, self._plan, self._observation, is_planning=is_planning
-            )
-            if not step.is_cut:
-                return step
-            text = f"step {self._iteration} ({self._candidate}) was cut short: {step.said}"
-            self._tools.emit(Noticed(task=self._work.task.id, text=text))
-            rescued = self._trees.undo()
-            self._faults += 1
-            if not rescued.is_complete:
-                said = f"{step.said.rstrip('.')}; its files are left in {rescued.folder}"
-                return replace(step, said=said)
-            if self._faults >= FAULT_TRIES:
-                return step
-            self._heed_pause()
+        return self._steady.issue(
+            self._iteration, self._plan, self._observation, is_planning=is_planning
+        )
 
     def _give_up(self, step: Step) -> Ended:
         """Ask a human about a step that was cut short: it stays begun, and is no loop yet."""
@@ -185,6 +165,9 @@ class PlanLoop:
                 return self._suspend(step, watch.passed_ms())
             self._untold += step.usage
             self._plan = spent(self._plan, step.usage)
+            self._plan, step = self._sorter.sort(
+                self._plan, step, self._iteration, is_planning=True
+            )
             self._issuer.planned(self._iteration, step)
             self._observation = step.observation
             ended = self._unplanned(step)
@@ -262,6 +245,7 @@ class PlanLoop:
         self._untold = Usage()
         self._tell.step_finished(self._iteration, told, progress, self._trees.tree, watch)
         self._plan = stepped(self._plan, step, watch.until_ms(Phase.OBSERVE))
+        self._plan, step = self._sorter.sort(self._plan, step, self._iteration)
         if not (step.is_environment or step.is_void):
             self._observation = step.observation
             self._issuer.over(self._iteration, step)
@@ -273,6 +257,8 @@ class PlanLoop:
             return self._fault(questions.environment(self._work.task, f"{step.said}."))
         if step.refused is not None and step.is_void:
             return self._refuse(step.refused)
+        if self._plan.forks.tried is not None:
+            return self._fork(progress)
         is_closed = step.closed is not None and self._close(step.closed)
         if step.proposed is not None:
             self._revise(step.proposed)
@@ -291,6 +277,11 @@ class PlanLoop:
         )
         self._plan = observe(self._plan, progress, self._tools.stall)
         return ended
+
+    def _fork(self, progress: StepProgress) -> Ended:
+        """Let go of the worktree, so that the options of a fork can be tried."""
+        self._plan = observe(self._plan, replace(progress, todo_completed=False), self._tools.stall)
+        return self._ended(FORKED)
 
     def _close(self, summary: str) -> bool:
         todo = self._plan.active
@@ -316,9 +307,8 @@ class PlanLoop:
             self._plan, self._usage = spent(self._plan, gate.usage, ms=ms), self._usage + gate.usage
             if (refused := gate.checks[-1].refused) is not None:
                 return self._refuse(BudgetRefused(refused.cap, refused.reason, refused.needed))
-            if gate.is_passed:
-                stop = stop_reason(self._plan, self._tools.stall, gate_passed=True)
-                return self._end(stop) if stop is not None else None
+            if gate.is_passed or (self._work.is_partial and forks.holds(gate)):
+                return self._passed()
             draft = raised_by(gate, self._work.task)
             if draft is not None:
                 return self._end(StopReason(Axis.DEFER, draft.kind), (draft,))
@@ -327,6 +317,10 @@ class PlanLoop:
             ended = self._fault(questions.environment_of(self._work.task, gate))
             if ended is not None:
                 return ended
+
+    def _passed(self) -> Ended | None:
+        stop = stop_reason(self._plan, self._tools.stall, gate_passed=True)
+        return self._end(stop) if stop is not None else None
 
     def _go_on(self, gate: GateResult) -> Ended | None:
         """Take the todo that follows from what a judge of prose says; else open the last again."""
@@ -355,8 +349,7 @@ class PlanLoop:
 
     def _fault(self, draft: DecisionDraft) -> Ended | None:
         """Count an environment fault; a human is asked when it lasts."""
-        self._faults += 1
-        if self._faults < FAULT_TRIES:
+        if not self._steady.is_one_too_many():
             return None
         return self._end(StopReason(Axis.DEFER, draft.kind), (draft,))
 
@@ -364,6 +357,9 @@ class PlanLoop:
         if not drafts:
             stop, drafts = asked(stop, self._work.task, self._plan.budget, self._judging.last)
         self._plan = replace(self._plan, status=status_at(stop), stop=stop)
+        return self._ended(stop, drafts)
+
+    def _ended(self, stop: StopReason, drafts: tuple[DecisionDraft, ...] = ()) -> Ended:
         return Ended(
             candidate=self._candidate,
             stop=stop,
@@ -388,10 +384,12 @@ class PlanLoop:
         self._issuer.saved()
 
     def _checkpoint(self) -> Checkpoint:
+        gate = self._judging.last if self._plan.stop is not None and self._work.trial else None
         return Checkpoint(
             plan=self._plan,
             tree=self._trees.tree,
             base=self._sandbox.base,
             observation=self._observation,
             past=self._issuer.past,
+            gate=evidence(gate) if gate is not None else "",
         )

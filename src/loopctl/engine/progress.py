@@ -15,8 +15,14 @@ REPLAN_CAP: Final = "replan_cap"
 UNCHANGED_TREE: Final = "unchanged_tree"
 SAME_TYPE_ERROR: Final = "same_type_error"
 SAME_TOOL_CALLS: Final = "same_tool_calls"
+FORK_FAILED: Final = "fork_failed"
+"""A second fork in whose trial no option has passed."""
+
 WORKER_STUCK: Final = "worker_stuck"
 """The same call again and again inside one step; the worker was stopped in it."""
+
+_FRUITLESS: Final = 2
+"""Forks without a passing option that end a plan: the evidence of one goes back to it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,6 +69,8 @@ def stall_reason(plan: Plan, limits: StallLimits) -> str | None:
         return SAME_TYPE_ERROR
     if plan.repeats.tool_calls >= limits.stuck_steps:
         return SAME_TOOL_CALLS
+    if plan.forks.fruitless >= _FRUITLESS:
+        return FORK_FAILED
     return None
 
 

@@ -44,6 +44,7 @@ class Step:
         is_cut: The machine has cut the step short; nothing of it counts, and it is taken again.
         closed: The summary with which the worker closes the active todo; ``None`` if it does not.
         drafts: What a human is asked; the step ends its task for now.
+        forks: What the worker has met that can be done in several ways; not sorted yet.
         proposed: The todos that the worker sees ahead; ``None`` where it does not say.
         errors: What was wrong with the worker's messages; shown to it.
         done: The finished tool calls, those before an interrupt of the same step included.
@@ -64,6 +65,7 @@ class Step:
     is_cut: bool = False
     closed: str | None = None
     drafts: tuple[DecisionDraft, ...] = ()
+    forks: tuple[ForkRaised, ...] = ()
     proposed: tuple[str, ...] | None = None
     errors: tuple[str, ...] = ()
     usage: Usage = field(default_factory=Usage)
@@ -174,7 +176,7 @@ def _fold(step: Step, event: StepEvent) -> Step:
         case TodoDone(summary):
             return replace(step, closed=summary)
         case Deferred() | ForkRaised() | PremiseInvalid():
-            return replace(step, drafts=(*step.drafts, questions.of_worker(event)))
+            return _fold_question(step, event)
         case MessageMalformed(error):
             return replace(step, errors=(*step.errors, error))
         case ToolCallStarted() | ToolCallFinished() | InterruptRequired():
@@ -187,6 +189,12 @@ def _fold(step: Step, event: StepEvent) -> Step:
             return replace(step, progress=event)
         case Assumed() | Proposed():
             return step
+
+
+def _fold_question(step: Step, event: Deferred | ForkRaised | PremiseInvalid) -> Step:
+    if isinstance(event, ForkRaised):
+        return replace(step, forks=(*step.forks, event))
+    return replace(step, drafts=(*step.drafts, questions.of_worker(event)))
 
 
 def _fold_account(step: Step, event: UsageReported | BudgetRefused | TurnTaken) -> Step:

@@ -5,6 +5,7 @@ from typing import Final
 
 from loopctl.calls import ToolCall
 from loopctl.domain import APPROVED, REJECTED, Baseline, Decision, DecisionDraft, DecisionKind, Task
+from loopctl.forking import Bucket
 from loopctl.plan import Budget
 from loopctl.steps import BudgetRefused, Deferred, ForkRaised, PremiseInvalid
 from loopctl.verdict import CheckResult, GateResult, Verdict
@@ -234,26 +235,24 @@ def _shown(call: ToolCall) -> str:
     return f"{call.tool} with {cut}"
 
 
-def of_worker(raised: Deferred | ForkRaised | PremiseInvalid) -> DecisionDraft:
+def of_worker(raised: Deferred | PremiseInvalid) -> DecisionDraft:
     """Return what a human is asked because the worker has said so."""
     match raised:
         case Deferred(draft):
             return draft
-        case ForkRaised():
-            return fork(raised)
         case PremiseInvalid():
             return premise(raised)
 
 
-def fork(raised: ForkRaised) -> DecisionDraft:
-    """Ask which way to go, where the worker has met a fork."""
-    external = raised.bucket == "external"
+def fork(raised: ForkRaised, bucket: Bucket, why: str) -> DecisionDraft:
+    """Ask which way to go at a fork that neither the gate nor the goal settles, and say why."""
+    is_external = bucket is Bucket.EXTERNAL
     return DecisionDraft(
-        kind=DecisionKind.EXTERNAL if external else DecisionKind.SCOPE,
+        kind=DecisionKind.EXTERNAL if is_external else DecisionKind.SCOPE,
         question=raised.question,
         best_guess=raised.best_guess,
         options=tuple(option.name for option in raised.options),
-        reason=f"fork ({raised.bucket})",
+        reason=f"fork ({bucket}): {why}",
     )
 
 

@@ -3,45 +3,22 @@
 Nothing here touches the manifest, the branch or the end of the run: those are the driver's.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import closing, contextmanager
 from dataclasses import dataclass, replace
 
-from loopctl.domain import (
-    Axis,
-    Baseline,
-    Decision,
-    DecisionDraft,
-    Goal,
-    Limits,
-    Mode,
-    Option,
-    Sha,
-    StopReason,
-    Task,
-)
-from loopctl.engine import consent, forks, naming, questions, suspension
+from loopctl.domain import Decision, Goal, Limits, Mode, Option, Sha, Task
+from loopctl.engine import consent, forks, naming, questions
 from loopctl.engine.answers import as_answered
-from loopctl.engine.planloop import PlanLoop
+from loopctl.engine.beam import Beam, tell_end
+from loopctl.engine.candidate import Candidates, is_loosened, to_be_judged
 from loopctl.engine.progress import StallLimits
-from loopctl.engine.recovery import rescue_notice
 from loopctl.engine.work import Ended, Tools, Work, todo_text
-from loopctl.events import CandidateEnded, ForkResolved, SandboxOpened
-from loopctl.plan import (
-    OPEN_TODOS,
-    Budget,
-    Interrupt,
-    Plan,
-    PlanStatus,
-    TodoStatus,
-    single_todo,
-)
-from loopctl.ports import Sandbox, Worker
+from loopctl.events import ForkResolved
+from loopctl.plan import Budget, Plan, PlanStatus, TodoStatus, single_todo
+from loopctl.ports import Worker
 from loopctl.records import SessionRecord
 from loopctl.settings import Settings
-from loopctl.steps import Resume
-from loopctl.verdict import Verdict
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +68,9 @@ class TaskRun:
         )
         self._task = self._capped(as_answered(task, start.answers))
         self._start = start
+        width = self._settings.sandbox.beam_width
+        self._candidates = Candidates(self._tools, self._settings, self._worker, start.answers)
+        self._beam = Beam(self._tools, self._candidates, start.answers, width)
 
     def run(self) -> Ended:
         """Return how the task ended: its only candidate, the winner, or the best loser.
@@ -124,23 +104,10 @@ class TaskRun:
         return winner.ended if winner else forks.without_winner(scored)
 
     def _score(self, option: Option, shares: int) -> forks.Scored:
-        ended = self._candidate(option, shares)
-        repository = self._tools.repository
-        lines = repository.changed_lines(repository.tree_of(ended.base), ended.tree)
-        judged = ended.gate.verdict if ended.gate is not None else Verdict.UNKNOWN
-        self._tools.emit(
-            CandidateEnded(
-                task=self._task.id,
-                name=ended.candidate,
-                verdict=Verdict.PASS if ended.is_passed else judged,
-                ref=ended.ref,
-                reason=f"{ended.stop.axis}: {ended.stop.reason}",
-                changed_lines=lines,
-            )
-        )
-        return forks.Scored(ended, lines)
+        return tell_end(self._tools, self._task, self._candidate(option, shares))
 
     def _candidate(self, option: Option | None, shares: int) -> Ended:
+        """Return how one candidate ended, its forks tried on the way."""
         name = option.name if option is not None else naming.MAIN
         run_id, task = self._context.run_id, self._task
         session = self._tools.sessions.open_session(run_id, task.id, name, self._start.head)
@@ -148,66 +115,32 @@ class TaskRun:
         base, tree = self._origin(session)
         if self._start.is_anew:
             session = replace(session, interrupt=None)
-        decision = self._decision(session)
-        if session.interrupt is not None and decision is None:
-            return self._still_waiting(session, session.interrupt, plan)
-        label = naming.sandbox(run_id, task.id, name)
-        rescue_ref = naming.rescue_ref(run_id, task.id, name)
-        opened = self._tools.repository.open_sandbox(label, base, tree, rescue_ref=rescue_ref)
-        with closing(opened) as sandbox, self._rescuing(sandbox):
-            self._tools.emit(SandboxOpened(task=task.id, candidate=name, base=base, tree=tree))
-            work = Work(
-                task=task,
-                goal=self._context.goal,
-                run_id=run_id,
-                session=session,
-                plan=plan,
-                tree=tree,
-                ref=naming.ref(run_id, task.id, name),
-                option=option,
-                observation=self._observation(session),
-                answer=self._answer(option),
-                is_relay=self._mode is Mode.RELAY,
-                resume=self._resume(session, decision),
-            )
-            return (
-                self._set_up(sandbox, work)
-                or PlanLoop(self._tools, self._worker(), sandbox, work).run()
-            )
-
-    def _decision(self, session: SessionRecord) -> Decision | None:
-        """Return the answer to what the session's interrupt asks."""
-        if session.interrupt is None:
-            return None
-        return suspension.answered(session.interrupt, self._start.answers)
-
-    def _resume(self, session: SessionRecord, decision: Decision | None) -> Resume | None:
-        if session.interrupt is None or decision is None:
-            return None
-        return suspension.resume(session.interrupt, decision, self._tools.calls)
-
-    def _still_waiting(self, session: SessionRecord, saved: Interrupt, plan: Plan) -> Ended:
-        """Ask again: a crash, or a person who has named the task, came before the answer."""
-        draft = suspension.question(self._task, saved)
-        return Ended(
-            candidate=session.candidate,
-            stop=StopReason(Axis.DEFER, draft.kind),
-            tree=saved.checkpoint.tree,
-            base=Sha(saved.checkpoint.base),
+        work = Work(
+            task=task,
+            goal=self._context.goal,
+            run_id=run_id,
+            session=session,
             plan=plan,
-            ref=naming.ref(self._context.run_id, self._task.id, session.candidate),
-            drafts=(draft,),
+            tree=tree,
+            ref=naming.ref(run_id, task.id, name),
+            option=option,
+            observation=self._observation(session),
+            answer=self._answer(option),
+            is_relay=self._mode is Mode.RELAY,
         )
+        return self._work(work, base)
 
-    @contextmanager
-    def _rescuing(self, sandbox: Sandbox) -> Iterator[None]:
-        """Save the files of a step that is cut short: by the user, or by machinery that broke."""
-        try:
-            yield
-        except BaseException:
-            if notice := rescue_notice(sandbox.rescue(), self._task.id):
-                self._tools.emit(notice)
-            raise
+    def _work(self, work: Work, base: Sha) -> Ended:
+        while True:
+            if work.plan.forks.tried is None:
+                ended = self._candidates.work(work, base)
+                if not ended.is_forked:
+                    return ended
+                work = self._beam.taken_up(work)
+            end = self._beam.run(work, base)
+            if end is not None:
+                return end
+            work = self._beam.taken_up(work)
 
     def _worker(self) -> Worker:
         return self._context.workers[self._task.worker or self._settings.loop.worker]
@@ -217,7 +150,7 @@ class TaskRun:
 
         Work that goes on is put onto the present head where its diff applies there, so that it is
         judged once and where it will land. A step in its middle stays on the files that it knows:
-        one that waits for a person, and one whose model has answered already.
+        one that waits for a person, and one whose model has answered already. So does a fork.
         """
         repository, head = self._tools.repository, self._start.head
         if self._start.returned is not None:
@@ -226,6 +159,7 @@ class TaskRun:
             return head, repository.tree_of(head)
         checkpoint = session.newest
         is_begun = session.interrupt is not None or self._has_replies(session)
+        is_begun = is_begun or (checkpoint is not None and checkpoint.plan.forks.tried is not None)
         if checkpoint is None or not checkpoint.base:
             base = session.base if is_begun else head
             return base, repository.tree_of(base)
@@ -265,26 +199,19 @@ class TaskRun:
         # A candidate that is stuck stays so where nothing that could help it has happened.
         is_helped = self._answer(option) is not None or self._start.returned is not None
         progress = () if is_helped else plan.progress
-        plan = replace(plan, budget=caps, status=PlanStatus.ACTIVE, stop=None, progress=progress)
+        forked = replace(plan.forks, fruitless=0) if is_helped else plan.forks
+        plan = replace(
+            plan,
+            budget=caps,
+            status=PlanStatus.ACTIVE,
+            stop=None,
+            progress=progress,
+            forks=forked,
+        )
         if self._start.returned is not None:
             return plan if self._start.is_to_be_asked else self._taken_back(plan)
-        return self._to_be_judged(plan) if self._is_loosened() else plan
-
-    def _is_loosened(self) -> bool:
-        """The newest answer lets a result land that the gate has refused so far."""
-        answer = self._start.answers[-1] if self._start.answers else None
-        return (
-            answer is not None
-            and questions.is_about_baseline(answer)
-            and answer.answer == Baseline.NO_NEW_FAILURES
-        )
-
-    def _to_be_judged(self, plan: Plan) -> Plan:
-        """Close the todo that the gate's refusal has opened: the work is judged as it stands."""
-        last = len(plan.todos) - 1
-        if any(todo.status in OPEN_TODOS for todo in plan.todos[:last]):
-            return plan
-        return plan.with_todo(last, status=TodoStatus.DONE)
+        is_judged_now = is_loosened(self._start.answers) and plan.forks.tried is None
+        return to_be_judged(plan) if is_judged_now else plan
 
     def _taken_back(self, plan: Plan) -> Plan:
         """Open the last todo of a plan whose result came back from its landing.
@@ -306,6 +233,8 @@ class TaskRun:
         )
         if option is not None:
             answers = tuple(one for one in answers if forks.is_asked_by(one, option.name))
+        else:
+            answers = tuple(one for one in answers if not forks.is_asked_by_some(one))
         return answers[-1].answer if answers else None
 
     def _capped(self, task: Task) -> Task:
@@ -331,35 +260,3 @@ class TaskRun:
             usd_max=caps.usd,
             wall_max_ms=None if caps.wall_s is None else int(caps.wall_s * 1000),
         )
-
-    def _set_up(self, sandbox: Sandbox, work: Work) -> Ended | None:
-        """Run ``setup_cmd``; a machine on which it fails is a decision, not a failure.
-
-        Nothing is run of a task that cannot be undone and that nobody has approved.
-        """
-        permission = self._tools.permission
-        withheld = permission.withheld(self._task) if permission is not None else None
-        if withheld is not None:
-            return _put_aside(sandbox, work, withheld)
-        command = self._settings.sandbox.setup_cmd
-        if not command:
-            return None
-        result = sandbox.run(command, timeout_s=self._settings.gate.timeout_s)
-        if result.returncode == 0:
-            return None
-        tail = result.stdout[-2048:].decode("utf-8", "replace").strip()
-        what = f"setup_cmd `{command}` ended with exit code {result.returncode}: {tail}."
-        return _put_aside(sandbox, work, questions.environment(self._task, what))
-
-
-def _put_aside(sandbox: Sandbox, work: Work, draft: DecisionDraft) -> Ended:
-    """Return the end of a candidate of which no step was issued."""
-    return Ended(
-        candidate=work.session.candidate,
-        stop=StopReason(Axis.DEFER, draft.kind),
-        tree=work.tree,
-        base=sandbox.base,
-        plan=work.plan,
-        ref=work.ref if work.session.newest is not None else "",
-        drafts=(draft,),
-    )

@@ -22,7 +22,7 @@ from loopctl.report.blocks import (
 )
 from loopctl.report.commands import Commands
 from loopctl.report.decisions import decision_blocks, ordered
-from loopctl.report.summary import RunSummary, TaskSummary
+from loopctl.report.summary import ForkSummary, RunSummary, TaskSummary
 from loopctl.report.wording import STATUS_WORDS, counted, spending
 from loopctl.verdict import Check, CheckResult, Verdict
 
@@ -146,13 +146,11 @@ def _tail(text: str) -> str:
 
 
 def _candidate_blocks(task: TaskSummary) -> list[Block]:
-    if not task.candidates:
-        return []
-    items = []
+    items = [_fork_item(fork) for fork in task.forks]
     for candidate in task.candidates:
         line: list[Span] = [plain("option "), strong(candidate.name), plain(" ")]
         line.append(Span(candidate.verdict.value, VERDICT_TONES[candidate.verdict]))
-        if candidate.name == task.winner:
+        if task.has_won(candidate.name):
             line.append(Span(" picked", Tone.GOOD))
         if candidate.changed_lines is not None:
             line.append(quiet(f", {counted(candidate.changed_lines, 'changed line')}"))
@@ -162,7 +160,14 @@ def _candidate_blocks(task: TaskSummary) -> list[Block]:
             line.extend((quiet(", kept as "), code(candidate.ref)))
         items.append(Item(tuple(line)))
     reason = [Paragraph((quiet(task.fork_reason),))] if task.fork_reason else []
-    return [*reason, Bullets(tuple(items))]
+    return [*reason, Bullets(tuple(items))] if items else []
+
+
+def _fork_item(fork: ForkSummary) -> Item:
+    line: list[Span] = [plain("fork "), strong(fork.question), quiet(f" ({fork.bucket.value})")]
+    if fork.chosen:
+        line.extend((plain(": "), strong(fork.chosen)))
+    return Item((*line, quiet(f", {fork.reason}")))
 
 
 def _not_landed(summary: RunSummary, commands: Commands) -> list[Block]:

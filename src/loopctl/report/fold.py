@@ -47,9 +47,10 @@ from loopctl.events import (
     TodoClosed,
     TodoReopened,
 )
+from loopctl.forkevents import ForkClassified
+from loopctl.report.forks import fork_event
 from loopctl.report.summary import (
     Activity,
-    CandidateSummary,
     Notice,
     ProposalSummary,
     RunSummary,
@@ -89,6 +90,7 @@ def advance(summary: RunSummary, event: AnyEvent) -> RunSummary:
             | PlanRevised()
             | AssumptionRecorded()
             | GateFinished()
+            | ForkClassified()
             | CandidateEnded()
             | ForkResolved()
             | TaskLanded()
@@ -281,6 +283,7 @@ _TaskEvent = (
     | PlanRevised
     | AssumptionRecorded
     | GateFinished
+    | ForkClassified
     | CandidateEnded
     | ForkResolved
     | TaskLanded
@@ -302,14 +305,8 @@ def _task_event(task: TaskSummary, event: _TaskEvent) -> TaskSummary:
             new = Assumption(event.text, event.decision)
             known = new in task.assumptions
             return task if known else replace(task, assumptions=(*task.assumptions, new))
-        case CandidateEnded():
-            ended = CandidateSummary(
-                event.name, event.verdict, event.ref, event.reason, event.changed_lines
-            )
-            others = tuple(known for known in task.candidates if known.name != event.name)
-            return replace(task, candidates=(*others, ended))
-        case ForkResolved():
-            return replace(task, winner=event.winner, fork_reason=event.reason)
+        case ForkClassified() | CandidateEnded() | ForkResolved():
+            return fork_event(task, event)
         case TaskLanded():
             return replace(
                 task,

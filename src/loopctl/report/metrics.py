@@ -40,6 +40,7 @@ from loopctl.events import (
     TodoClosed,
     TodoReopened,
 )
+from loopctl.forkevents import ForkClassified
 from loopctl.report.exposition import Histogram, family, histogram
 from loopctl.suggestions import AssumptionRecorded, ProposalJudged, TaskProposed, TodoAdded
 
@@ -49,6 +50,7 @@ STALLS: Final = (
     "unchanged_tree",
     "same_type_error",
     "same_tool_calls",
+    "fork_failed",
     "worker_stuck",
 )
 OUTCOMES: Final = ("approved", "rejected", "timeout")
@@ -117,6 +119,7 @@ class Metrics:
                 | TodoAdded()
                 | CallFinished()
                 | GateFinished()
+                | ForkClassified()
                 | CandidateEnded()
                 | ForkResolved()
                 | TaskLanded()

@@ -17,6 +17,7 @@ from loopctl.domain import (
     Usage,
     Wait,
 )
+from loopctl.forking import Bucket
 from loopctl.report.wording import decision_document
 from loopctl.verdict import CheckResult, Verdict
 
@@ -55,6 +56,20 @@ class CandidateSummary:
 
 
 @dataclass(frozen=True, slots=True)
+class ForkSummary:
+    """A fork that was met inside a task.
+
+    Attributes:
+        chosen: The option that is taken, or the candidate that has won; empty where neither is.
+    """
+
+    question: str
+    bucket: Bucket
+    reason: str
+    chosen: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Activity:
     """What a task is being worked on with at this moment.
 
@@ -81,7 +96,8 @@ class TaskSummary:
         gates: For each candidate the evidence of its newest gate, the newest last.
         gate_failures: Gate runs that did not pass, over all candidates.
         failed_gate: The evidence of the last of those; a landing's own gate counts too.
-        winner: The candidate that the gate picked.
+        winner: The candidate that the gate picked among the task's options.
+        forks: Those that were met inside the task, the newest last.
         ref: Under which the tree of its last attempt is kept; empty where there is none.
         activity: ``None`` while nobody works on it.
         begun: When the newest work on it was begun or taken up; a time stamp.
@@ -104,6 +120,7 @@ class TaskSummary:
     candidates: tuple[CandidateSummary, ...] = ()
     winner: str | None = None
     fork_reason: str = ""
+    forks: tuple[ForkSummary, ...] = ()
     assumptions: tuple[Assumption, ...] = ()
     result: str = ""
     ref: str = ""
@@ -114,11 +131,17 @@ class TaskSummary:
 
     @property
     def gate(self) -> tuple[CheckResult, ...]:
-        """The evidence that counts: the winner's, else the newest."""
+        """The evidence that counts: the winner's, else the newest that is no loser's."""
         by_name = dict(self.gates)
         if self.winner in by_name:
             return by_name[self.winner]
-        return self.gates[-1][1] if self.gates else ()
+        lost = {one.name for one in self.candidates if not self.has_won(one.name)}
+        standing = [checks for name, checks in self.gates if name not in lost]
+        return (standing or [*by_name.values()] or [()])[-1]
+
+    def has_won(self, candidate: str) -> bool:
+        """Return whether a candidate was picked, for the task or at a fork inside it."""
+        return candidate in {self.winner, *(fork.chosen for fork in self.forks)}
 
     @property
     def is_vacuous(self) -> bool:
@@ -248,15 +271,13 @@ def task_document(task: TaskSummary) -> dict[str, Any]:
 
 def _candidates(task: TaskSummary) -> list[dict[str, Any]]:
     """Competing candidates; for a task without options the one whose tree is kept."""
-    found = task.candidates
-    winner = task.winner
+    found = [(one, task.has_won(one.name)) for one in task.candidates]
     if not found and task.ref:
         verdict = task.gate[-1].verdict if task.gate else Verdict.UNKNOWN
-        found = (CandidateSummary(MAIN, verdict, task.ref),)
-        winner = MAIN if task.landed else None
+        found = [(CandidateSummary(MAIN, verdict, task.ref), bool(task.landed))]
     return [
-        {"name": c.name, "won": c.name == winner, "verdict": c.verdict.value, "ref": c.ref}
-        for c in found
+        {"name": one.name, "won": won, "verdict": one.verdict.value, "ref": one.ref}
+        for one, won in found
     ]
 
 

@@ -53,6 +53,7 @@ from loopctl.events import (
     TodoReopened,
     parse,
 )
+from loopctl.forkevents import ForkClassified
 from loopctl.store.eventlog import make_private, read_lines, to_line
 from loopctl.suggestions import AssumptionRecorded, ProposalJudged, TaskProposed, TodoAdded
 
@@ -76,6 +77,8 @@ def audited(event: AnyEvent) -> tuple[str, ...] | None:
             return ("candidate", "todos", "replans", "todo", "summary")
         case DecisionRaised() | DecisionAnswered():
             return ("id", "kind", "question", "options", "answer")
+        case ForkClassified():
+            return ("candidate", "question", "options", "said", "bucket", "reason", "chosen")
         case StatusChanged() | TaskLanded() | TaskStopped() | MoneySpent():
             return _of_task(event)
         case (

@@ -83,9 +83,18 @@ def _variables(request: StepRequest) -> Mapping[str, str]:
         "LOOP_RUN": request.run_id,
         "LOOP_STEP_GOAL": request.step_goal,
     }
+    if option := _option(request):
+        variables["LOOP_OPTION"] = option
     if request.answer is not None:
         variables["LOOP_ANSWER"] = request.answer
     return variables
+
+
+def _option(request: StepRequest) -> str:
+    """Return the option that the command is to take: its candidate's, else the newest settled."""
+    if request.option is not None:
+        return request.option.name
+    return request.settled[-1].option if request.settled else ""
 
 
 def _seconds_left(request: StepRequest) -> float:

@@ -48,6 +48,10 @@ SAMPLES = [
         '{"type":"context_compacted","task":"T1","session":"s","first":1,"last":3,'
         '"in_line":false,"is_fallback":false}'
     ),
+    (
+        '{"type":"fork_classified","task":"T1","candidate":"main","question":"far?",'
+        '"options":["a"],"said":"scope","bucket":"scope","reason":"so"}'
+    ),
     '{"type":"fork_resolved","task":"T1","winner":null,"reason":"none passed"}',
     '{"type":"task_landed","task":"T1","commit":"c","tree":"t","branch":"i","key":"k","files":1}',
     '{"type":"decision_raised","task":"T1","id":"T1.1","kind":"scope","question":"far?"}',

@@ -35,6 +35,7 @@ _LEAST_BYTES: Final = 1024
 """That a turn, or what changes, may take in any case: less would be of no use."""
 
 _TODO_BYTES: Final = 240
+_SETTLED_BYTES: Final = 400
 
 _FENCE_BYTES: Final = 120
 """What a fence and its heading take, about."""
@@ -158,6 +159,8 @@ def _now(request: StepRequest, level: int, room: int) -> str:
         vital.append("The plan as it stands:\n" + "\n".join(_todos(request)))
     if request.answer is not None:
         vital.append(f"A person was asked about this task and has answered:\n{request.answer}")
+    if request.settled:
+        vital.append("Forks that are settled for this task:\n" + "\n".join(_settled(request)))
     order = _order(request)
     left = room - sum(map(_bytes, (*vital, order)))
     seen = clean(_observation(request))
@@ -188,6 +191,12 @@ def _todos(request: StepRequest) -> Iterator[str]:
         is_active = not is_marked and line.rstrip().endswith(request.step_goal.rstrip())
         is_marked = is_marked or is_active
         yield f"-> {line}" if is_active else f"   {one_line(clean(line), _TODO_BYTES)}"
+
+
+def _settled(request: StepRequest) -> Iterator[str]:
+    for fork in request.settled:
+        how = f" ({fork.prompt})" if fork.prompt else ""
+        yield f"- {one_line(clean(f'{fork.question} {fork.option}{how}'), _SETTLED_BYTES)}"
 
 
 def _observation(request: StepRequest) -> str:
