@@ -106,7 +106,8 @@ class SandboxSettings(Section):
     """``[sandbox]``: where a task is worked on."""
 
     confine: Literal["auto", "require", "off"] = Field(
-        default="auto", description="auto: bubblewrap, else Landlock, where one holds; require; or off."
+        default="auto",
+        description="auto: bubblewrap, else Landlock, where one holds; require; or off.",
     )
     network: bool = Field(default=False, description="Commands may use the network.")
     setup_cmd: Text = Field(

@@ -36,7 +36,10 @@ MORE: dict[str, tuple[str, str]] = {
     "open a Unix socket": ("py", "socket.socket(socket.AF_UNIX)"),
     "open a datagram socket": ("py", "socket.socket(type=socket.SOCK_DGRAM)"),
     "open a netlink socket": ("py", "socket.socket(socket.AF_NETLINK, socket.SOCK_RAW)"),
-    "read a keyring": ("py", "call('syscall', 250, 0, -3, 0) if os.uname().machine == 'x86_64' else 1/0"),
+    "read a keyring": (
+        "py",
+        "call('syscall', 250, 0, -3, 0) if os.uname().machine == 'x86_64' else 1/0",
+    ),
     "make a ring of calls": ("py", "call('syscall', 425, 8, bytes(128))"),
     "clone into a user namespace": (
         "py",

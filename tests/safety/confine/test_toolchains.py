@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from loopctl.errors import MachineError
-from loopctl.sandbox.confine.choice import choose
 from loopctl.sandbox.confine import landlock
+from loopctl.sandbox.confine.choice import choose
 from loopctl.sandbox.confine.landlock import Landlock
 from loopctl.sandbox.confine.none import Unconfined
 from loopctl.sandbox.owned import Layout

@@ -206,4 +206,3 @@ def _refuse_links(workdir: Path, name: Path) -> None:
 def _binds(how: str, folders: Iterable[Path]) -> Iterator[str]:
     for folder in folders:
         yield from (how, str(folder), str(folder))
-
