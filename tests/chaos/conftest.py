@@ -296,6 +296,9 @@ class Rig:
             return []
         with contextlib.closing(sqlite3.connect(self.folder / ".local" / "loop.db")) as database:
             database.row_factory = sqlite3.Row
+            # A disk that was full from the first write on leaves a file without tables.
+            if not database.execute("SELECT count(*) FROM sqlite_master").fetchone()[0]:
+                return []
             return database.execute(sql).fetchall()
 
     def open_decisions(self) -> list[sqlite3.Row]:

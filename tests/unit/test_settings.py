@@ -295,7 +295,7 @@ def test_what_differs_is_named_with_both_values(tmp_path: Path) -> None:
     assert 'models.cheap.name = "openai/m" (at its start not set)' in changed
     assert "gate.timeout_s = 90.0 (at its start 600.0)" in changed
     assert 'mcp.files.command = ["serve"] (at its start not set)' in changed
-    assert len(changed) == len(set(changed)) == 9
+    assert len(changed) == len(set(changed)) == 10
     assert len(differences(after, before)) == len(changed)
     assert differences(after, after) == ()
 

@@ -144,11 +144,14 @@ class Project:
         return {one.ref: one.commit for one in bootstrap.open_project(self.root).kept()}
 
     def kept_file(self, name: str, *, among: str = "") -> list[str]:
-        """Return the contents that a file has in the kept trees that have it."""
+        """Return the contents that a file has in the kept trees that have it.
+
+        ``among`` is looked for behind the name of the run, which holds letters and digits too.
+        """
         found = []
         for ref, commit in self.kept().items():
             with contextlib.suppress(subprocess.CalledProcessError):
-                if among in ref:
+                if among in ref.split("/", 3)[3]:
                     found.append(self.own("show", f"{commit}:{name}"))
         return found
 

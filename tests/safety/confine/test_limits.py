@@ -1,6 +1,7 @@
 """A command that takes too much is ended, and told so in words; an ordinary one is not."""
 
 import sys
+from typing import Any
 
 import pytest
 
@@ -8,7 +9,7 @@ from loopctl.sandbox.worktree import Worktree
 
 from .conftest import LIMIT_S, Ground
 
-SMALL = {"processes": 60, "memory_mb": 160, "file_mb": 1}
+SMALL: dict[str, Any] = {"processes": 60, "memory_mb": 160, "file_mb": 1}
 CROWD = """
 import os, signal
 for _ in range(400):

@@ -83,7 +83,7 @@ def _become(argv: list[str]) -> None:
         except (FileNotFoundError, NotADirectoryError):
             continue
         except OSError as error:
-            refusal = refusal or error.strerror
+            refusal = refusal or error.strerror or str(error)
     if refusal:
         _fail(126, f"{name}: {refusal}")
     _fail(127, f"{name}: not found")
@@ -118,7 +118,7 @@ def _lock_in(words: list[str]) -> None:
 
 class _Rule(ctypes.Structure):
     _pack_ = 1
-    _fields_ = (("access", ctypes.c_uint64), ("folder", ctypes.c_int32))
+    _fields_ = [("access", ctypes.c_uint64), ("folder", ctypes.c_int32)]  # type: ignore[mutable-override]
 
 
 def _allow(ruleset: int, path: str, access: int) -> None:
@@ -177,20 +177,20 @@ def filter_rows(machine: str, *, has_network: bool) -> list[tuple[int, int, int,
 
 
 class _Row(ctypes.Structure):
-    _fields_ = (
+    _fields_ = [  # type: ignore[mutable-override]
         ("code", ctypes.c_uint16),
         ("true", ctypes.c_uint8),
         ("false", ctypes.c_uint8),
         ("value", ctypes.c_uint32),
-    )
+    ]
 
 
 class _Program(ctypes.Structure):
-    _fields_ = (("length", ctypes.c_uint16), ("rows", ctypes.POINTER(_Row)))
+    _fields_ = [("length", ctypes.c_uint16), ("rows", ctypes.POINTER(_Row))]  # type: ignore[mutable-override]
 
 
 def _filter(rows: list[tuple[int, int, int, int]]) -> None:
-    code = (_Row * len(rows))(*rows)
+    code = (_Row * len(rows))(*(_Row(*row) for row in rows))
     program = _Program(len(rows), code)
     _check(_libc.prctl(_SECCOMP, _FILTER, ctypes.byref(program), 0, 0))
 

@@ -116,7 +116,6 @@ class Source:
         )
 
     def _begin(self, worktree: Path | None, given: Mapping[str, str]) -> lasting.LastingProcess:
-        command = self.settings.command or ()
         folder = self._around.folder / self.name
         home, scratch, empty = (folder / name for name in ("home", "tmp", "work"))
         with contextlib.suppress(FileExistsError):
