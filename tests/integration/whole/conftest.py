@@ -2,10 +2,11 @@
 
 import json
 import os
+import select
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -43,6 +44,43 @@ class Ended:
 
     def task(self, name: str) -> dict[str, Any]:
         return next(one for one in self.document["tasks"] if one["id"] == name)
+
+
+@dataclass
+class Attended:
+    """`loop` with somebody at its standard input, who reads what stands on standard error."""
+
+    process: "subprocess.Popen[bytes]"
+    keyboard: int
+    said: str = ""
+    read: int = 0
+
+    def until(self, text: str) -> str:
+        """Read on until a text has come; return what came up to its end."""
+        while text not in self.said[self.read :]:
+            more = self._more()
+            assert more, f"waited for {text!r}, and then it ended:\n{self.said}"
+            self.said += more
+        begun, self.read = self.read, self.said.index(text, self.read) + len(text)
+        return self.said[begun : self.read]
+
+    def type(self, line: str) -> None:
+        os.write(self.keyboard, f"{line}\n".encode())
+
+    def _more(self) -> str:
+        assert self.process.stderr is not None
+        stderr = self.process.stderr.fileno()
+        assert select.select([stderr], [], [], TIMEOUT_S)[0], f"nothing more came:\n{self.said}"
+        return os.read(stderr, 1 << 16).decode()
+
+    def ended(self) -> Ended:
+        """Return how it ended, once it has."""
+        while more := self._more():
+            self.said += more
+        code = self.process.wait(TIMEOUT_S)
+        assert self.process.stdout is not None
+        self.process.stdout.seek(0)
+        return Ended(code, self.process.stdout.read().decode(), self.said)
 
 
 @dataclass
@@ -93,6 +131,48 @@ class Whole:
             check=False,
         )
         return Ended(done.returncode, done.stdout.decode(), done.stderr.decode())
+
+    @contextmanager
+    def attended(self, *words: str) -> Iterator[Attended]:
+        """Run it at a terminal of its own; only its standard input is one."""
+        keyboard, stdin = os.openpty()
+        out = self.root.parent / "stdout"
+        try:
+            with (
+                out.open("w+b") as stdout,
+                subprocess.Popen(
+                    [sys.executable, "-m", "loopctl", *words, "--json"],
+                    cwd=self.root,
+                    env=self.env,
+                    stdin=stdin,
+                    stdout=stdout,
+                    stderr=subprocess.PIPE,
+                ) as process,
+            ):
+                process.stdout = stdout
+                try:
+                    yield Attended(process, keyboard)
+                finally:
+                    process.kill()
+        finally:
+            os.close(keyboard)
+            os.close(stdin)
+
+    @contextmanager
+    def begun(self, *words: str) -> Iterator["subprocess.Popen[bytes]"]:
+        """Run it with nobody there, and do not wait for its end."""
+        with subprocess.Popen(
+            [sys.executable, "-m", "loopctl", *words],
+            cwd=self.root,
+            env=self.env,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        ) as process:
+            try:
+                yield process
+            finally:
+                process.kill()
 
     def run(self, *words: str, **env: str) -> Ended:
         return self.loop(*words, "--no-sandbox", "--json", env=env)

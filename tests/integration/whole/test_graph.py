@@ -101,11 +101,36 @@ def test_no_request_leaves_whose_worst_case_passes_a_cap(
     assert one.model.chats == ()
 
 
+def test_a_cap_of_zero_lets_nothing_leave_and_stops_no_other_task(whole: Make) -> None:
+    one = whole([reply(write("T3"), DONE)])
+    one.manifest("T1", "T2", "T3")
+    path = one.root / "tasks" / "ACTIVE.toml"
+    text = path.read_text()
+    for task, cap in (("T1", "usd"), ("T2", "tokens")):
+        text = text.replace(f'id = "{task}"', f'id = "{task}"\nbudget = {{ {cap} = 0 }}')
+    path.write_text(text)
+    one.commit()
+    ended = one.run()
+    assert ended.code == 3, ended.err
+    assert [ended.task(name)["status"] for name in ("T1", "T2", "T3")] == [
+        "blocked",
+        "blocked",
+        "done",
+    ]
+    asked = {one["task"]: (one["kind"], *one["options"]) for one in ended.document["decisions"]}
+    assert asked.keys() == {"T1", "T2"}
+    assert {kind for kind, *_ in asked.values()} == {"budget"}
+    assert len(one.model.chats) == 1
+    assert one.run("--max-usd", "0", "T1").code == 5
+    assert len(one.model.chats) == 1
+
+
 def test_an_unknown_price_under_a_cap_in_dollars_is_asked_about(whole: Make) -> None:
     one = whole([reply(write("T1"), DONE)])
     one.settings(price=False)
     one.commit()
-    ended = one.run("--max-usd", "1")
+    # A cap that is the default's amount was set all the same.
+    ended = one.run("--max-usd", "10")
     assert ended.code == 3
     assert "input_usd_per_mtok" in ended.document["decisions"][0]["question"]
     assert one.model.chats == ()

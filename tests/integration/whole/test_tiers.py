@@ -6,6 +6,7 @@ from typing import Any
 
 from loopctl.testing import ScriptedCall, ScriptedReply, rate_limited
 from loopctl.testing.script import ChatRequest, Play
+from tests.integration.whole.mind import CLEAR, Mind, backlog, begun, todo
 
 Make = Callable[..., Any]
 
@@ -71,6 +72,28 @@ def test_candidates_of_several_work_with_the_cheap_model(whole: Make) -> None:
     ended = one.run()
     assert ended.code == 0, ended.err
     assert asked(one) == {("premium", True): 2, ("cheap", False): 2}
+
+
+def test_kickoff_and_judgments_of_the_goal_are_premium(whole: Make) -> None:
+    sentence = [{"criterion": "The words are written."}]
+    mind = Mind(CLEAR, backlog(todo("A"), done_when=sentence))
+    one = begun(whole, mind)
+    settings(one, '[loop]\nmode = "relay"\n')
+    one.commit()
+    ended = one.run("Write words")
+    assert ended.task("A")["status"] == "done", ended.err
+    purposes = {
+        "You judge whether a goal": "premium",
+        "You turn a goal": "premium",
+        "You judge whether a repository": "premium",
+    }
+    found = {
+        (begin, request.body["model"])
+        for request in one.model.chats
+        for begin in purposes
+        if str(request.messages[0]["content"]).startswith(begin)
+    }
+    assert found == set(purposes.items())
 
 
 def test_candidates_and_their_retries_share_the_cap_of_their_task(whole: Make) -> None:
