@@ -1,34 +1,30 @@
-"""Against servers that others wrote, from the npm registry."""
+"""Against a server that others wrote, from the npm registry."""
 
 import os
 import shutil
-import socket
 import subprocess
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from loopctl.calls import Annotations, Outcome, ToolResult
+from loopctl.calls import Annotations, ToolResult
 
 if TYPE_CHECKING:
     from tests.integration.mcp.conftest import Bench
 
-FILES = "@modelcontextprotocol/server-filesystem"
-EVERYTHING = "@modelcontextprotocol/server-everything"
+PACKAGE = "@modelcontextprotocol/server-filesystem"
 
 
 @pytest.fixture(scope="module")
-def bin_of(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The folder with the servers' programs, installed."""
+def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The server's program, installed."""
     npm = shutil.which("npm")
     if npm is None:
         pytest.skip("npm is not installed")
     prefix = tmp_path_factory.mktemp("npm")
     done = subprocess.run(
-        [npm, "install", "--no-audit", "--no-fund", "--prefix", prefix, FILES, EVERYTHING],
+        [npm, "install", "--no-audit", "--no-fund", "--prefix", prefix, PACKAGE],
         env={**os.environ, "HOME": str(prefix)},
         capture_output=True,
         text=True,
@@ -36,52 +32,15 @@ def bin_of(tmp_path_factory: pytest.TempPathFactory) -> Path:
         check=False,
     )
     if done.returncode:
-        pytest.skip(f"npm cannot install {FILES} and {EVERYTHING}: {done.stderr[-300:]}")
-    return prefix / "node_modules/.bin"
-
-
-@contextmanager
-def everything(programs: Path, home: Path, port: int) -> Iterator[None]:
-    """Run the server that has one of everything, over HTTP, until it listens."""
-    env = {"PATH": os.environ["PATH"], "HOME": str(home), "PORT": str(port)}
-    with subprocess.Popen(
-        [programs / "mcp-server-everything", "streamableHttp"],
-        env=env,
-        stdin=subprocess.DEVNULL,
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.PIPE,
-        text=True,
-    ) as process:
-        try:
-            assert process.stderr is not None
-            assert any("listening on port" in line for line in process.stderr)
-            yield
-        finally:
-            process.kill()
-
-
-@pytest.mark.slow
-def test_a_server_over_http_is_called_and_again_after_it_was_killed(
-    bench: "Bench", bin_of: Path, tmp_path: Path
-) -> None:
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-    servers = bench.open(every={"url": f"http://127.0.0.1:{port}/mcp"})
-    for said in ("before", "after"):
-        with everything(bin_of, tmp_path, port):
-            tools = servers.tools(bench.box())
-            echoed = tools["mcp__every__echo"].tool.run({"message": said}, "k")
-            assert echoed == ToolResult(f"Echo: {said}")
-        gone = tools["mcp__every__echo"].tool.run({"message": said}, "k")
-        assert isinstance(gone, ToolResult | Outcome)
-        assert gone is Outcome.UNKNOWN or getattr(gone, "is_error", False)
+        pytest.skip(f"npm cannot install {PACKAGE}: {done.stderr[-300:]}")
+    return prefix / "node_modules/.bin/mcp-server-filesystem"
 
 
 @pytest.mark.slow
 def test_the_server_of_files_sees_the_worktree_and_nothing_else(
-    bench: "Bench", bin_of: Path
+    bench: "Bench", program: Path
 ) -> None:
-    servers = bench.open(files={"command": (str(bin_of / "mcp-server-filesystem"), ".")})
+    servers = bench.open(files={"command": (str(program), ".")})
     one, two = bench.box("one"), bench.box("two")
     tools = servers.tools(one)
     assert tools["mcp__files__read_text_file"].annotations.read_only

@@ -64,6 +64,7 @@ def decisions(ended: Any) -> dict[str, str]:
     return {one["task"]: one["kind"] for one in ended.document["decisions"]}
 
 
+@pytest.mark.slow
 def test_steps_that_have_to_be_approved_wait_as_decisions_where_nobody_is_there(
     guarded: Any,
 ) -> None:
@@ -82,7 +83,7 @@ def test_steps_that_have_to_be_approved_wait_as_decisions_where_nobody_is_there(
     assert asked(guarded) == ["T3", "T1", "T1"]
     assert guarded.on_branch("T1.txt") == "word\n"
     rejected = guarded.loop("answer", "T2", "--reject", "--json")
-    assert (rejected.code, asked(guarded)[3:]) == (3, []), rejected.err
+    assert (rejected.code, asked(guarded)[3:]) == (4, []), rejected.err
     assert rejected.task("T2")["status"] == "needs-human"
 
 
@@ -95,7 +96,7 @@ def test_steps_that_have_to_be_approved_are_asked_about_at_the_terminal(guarded:
         assert asked(guarded) == ["T1", "T1"]
         seat.type("reject")
         ended = seat.ended()
-    assert ended.code == 3, ended.err
+    assert ended.code == 4, ended.err
     assert asked(guarded) == ["T1", "T1", "T3"]
     assert [ended.task(name)["status"] for name in ("T1", "T2", "T3")] == [
         "done",
@@ -104,6 +105,7 @@ def test_steps_that_have_to_be_approved_are_asked_about_at_the_terminal(guarded:
     ]
 
 
+@pytest.mark.slow
 def test_an_empty_line_leaves_a_step_for_later_and_the_answer_goes_on(guarded: Any) -> None:
     with guarded.attended("T2", "--no-sandbox") as seat:
         seat.until("\n> ")
@@ -156,6 +158,7 @@ def test_a_call_that_nobody_lets_happen_is_an_error_and_its_step_goes_on(
     assert (ended.task("T1")["status"], len(one.model.chats)) == ("done", 1)
 
 
+@pytest.mark.slow
 def test_a_rejected_call_is_told_to_the_model_in_another_process(whole: Make) -> None:
     one = whole([reply(MOVE), reply(write("T1"), DONE)])
     one.settings(CALLS)

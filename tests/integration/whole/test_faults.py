@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import pytest
+
 from loopctl.testing import (
     CutOff,
     Garbled,
@@ -30,8 +32,13 @@ def reply(*calls: tuple[str, dict[str, Any]]) -> ScriptedReply:
     return ScriptedReply(calls=tuple(ScriptedCall(name, given) for name, given in calls))
 
 
-LOOK = reply(("read_file", {"path": "README"}))
-PASSING = (
+def look(number: int) -> ScriptedReply:
+    """Return a reply that reads on: the same call again and again would stop the worker."""
+    return reply(("read_file", {"path": "README", "offset": number}))
+
+
+LOOK = look(0)
+PASSING: tuple[Play, ...] = (
     rate_limited("1"),
     rate_limited(),
     HttpError(500),
@@ -43,37 +50,42 @@ PASSING = (
 )
 
 
-def test_faults_that_pass_cost_no_step(whole: Make) -> None:
-    """Each request of the one step fails first, in another way."""
-    script: list[Play] = [play for fault in PASSING for play in (fault, LOOK)]
+@pytest.mark.slow
+def test_faults_that_pass_are_tried_again_and_the_task_lands(whole: Make) -> None:
+    """Each request fails first, in another way; so many looks take three steps by themselves."""
+    script: list[Play] = [
+        play for number, fault in enumerate(PASSING) for play in (fault, look(number))
+    ]
     word = ("write_file", {"path": "T1.txt", "content": "word\n"})
     one = whole([*script, reply(word, DONE)])
     ended = one.run()
     assert ended.code == 0, ended.err
-    assert ended.task("T1")["steps"] == 1
+    assert ended.task("T1")["steps"] == 3
     assert len(one.model.chats) == len(script) + 1
 
 
 @dataclass(frozen=True)
 class Case:
-    """A fault for ever, what its task ends as, what a person reads, and how often it is asked."""
+    """A fault for ever, what its task ends as, and what a person reads."""
 
     play: Play
     status: str
     says: str
-    requests: int
 
+
+MOST = 21
+"""So many requests of one task: three steps without progress, each with all that is tried again."""
 
 BROKEN = ScriptedReply("x", (ScriptedCall("write_file", '{"path": "T'),))
 CASES = {
-    "T1": Case(wrong_key(), "blocked", "refused the key in SCRIPTED_KEY.*set a valid one", 3),
-    "T2": Case(HttpError(402), "blocked", "no credit left; add some, or name another model", 3),
-    "T3": Case(HttpError(404), "blocked", "is not there.*correct its name", 3),
-    "T4": Case(overflow(), "stuck", "shorter prompt, or its tier a model with a larger", 9),
-    "T5": Case(BROKEN, "stuck", "could not be used", 9),
-    "T6": Case(NoChoices(), "stuck", "could not be used|empty", 18),
-    "T7": Case(ScriptedReply(refusal="I will not."), "stuck", "withheld|I will not", 18),
-    "T8": Case(ScriptedReply("I would rather talk."), "stuck", "rather talk", 6),
+    "T1": Case(wrong_key(), "needs-human", "refused the key in SCRIPTED_KEY.*set a valid one"),
+    "T2": Case(HttpError(402), "needs-human", "no credit left; add some, or name another model"),
+    "T3": Case(HttpError(404), "needs-human", "is not there.*correct its name"),
+    "T4": Case(overflow(), "stuck", "shorter prompt, or its tier a model with a larger"),
+    "T5": Case(BROKEN, "stuck", "could not be used"),
+    "T6": Case(NoChoices(), "stuck", "could not be used|empty"),
+    "T7": Case(ScriptedReply(refusal="I will not."), "stuck", "withheld|I will not"),
+    "T8": Case(ScriptedReply("I would rather talk."), "stuck", "rather talk"),
 }
 
 
@@ -97,9 +109,7 @@ def test_faults_that_last_end_each_task_in_its_state_with_what_to_do(whole: Make
     }
     assert told == dict.fromkeys(CASES, (True, True)), ended.out
     asked = [task_of(request) for request in one.model.chats]
-    assert {task: asked.count(task) for task in CASES} == {
-        task: case.requests for task, case in CASES.items()
-    }
+    assert max(asked.count(task) for task in CASES) <= MOST
 
 
 def _decisions(ended: Any, task: str) -> list[Any]:

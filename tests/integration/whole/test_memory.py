@@ -4,6 +4,8 @@ import json
 from collections.abc import Callable
 from typing import Any
 
+import pytest
+
 from loopctl.testing import ScriptedCall, ScriptedReply
 from loopctl.testing.script import ChatRequest
 
@@ -40,6 +42,7 @@ class Script:
         )
 
 
+@pytest.mark.slow
 def test_a_fact_of_the_first_step_is_told_in_the_twelfth_and_no_step_has_waited(
     whole: Make,
 ) -> None:

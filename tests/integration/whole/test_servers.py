@@ -44,8 +44,10 @@ def serving(port: int, sent: Path, **env: str) -> Iterator[int]:
 
 @pytest.mark.parametrize(
     ("answer", "sent_to"),
-    [("it happened", ["you"]), ("it did not, run it again", ["you", "you"])],
-    ids=["happened", "again"],
+    [
+        pytest.param("it happened", ["you"], id="happened", marks=pytest.mark.slow),
+        pytest.param("it did not, run it again", ["you", "you"], id="again"),
+    ],
 )
 def test_a_call_whose_server_died_is_a_persons_to_settle_and_is_never_repeated_by_itself(
     whole: Make, tmp_path: Path, answer: str, sent_to: list[str]
