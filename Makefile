@@ -28,7 +28,7 @@ lint: $(STAMP)
 	$(BIN)/lint-imports --no-cache
 
 test: lint
-	$(BIN)/python -m pytest --numprocesses auto --dist loadfile
+	$(BIN)/python -m pytest --numprocesses auto --dist loadfile --no-loadscope-reorder
 
 test-again: lint
 	$(BIN)/python -m pytest --last-failed --last-failed-no-failures none -rfEp

@@ -10,12 +10,15 @@ from loopctl.mending import command_of
 from loopctl.place import Own
 from loopctl.sources.evolving import LeftOut, check_of, commits_of, goal_of, keeps_green, task_of
 from loopctl.sources.mining import (
+    Changed,
     Commit,
     Finding,
-    added_lines,
+    Line,
+    changed_lines,
     of_lines,
     of_messages,
     trace_of,
+    with_line,
 )
 from loopctl.verdict import Verdict
 
@@ -24,7 +27,7 @@ COMMITS: Final = 50
 
 MOST_TASKS: Final = 20
 
-_UNDECIDED: Final = "no command can tell that it was followed up"
+_UNDECIDED: Final = "no line of text stands for it that a command could look for"
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,18 +102,27 @@ def findings(bench: Bench, count: int) -> tuple[Finding, ...]:
     """Return what the newest commits left undone at the base."""
     repository = bench.repository
     commits = [Commit(*one) for one in repository.messages(bench.base, count)]
-    added = [
-        line
-        for commit in commits
-        for line in added_lines(commit.id, repository.patch(commit.id))
-        if trace_of(line.text) is not None
-    ]
+    reverts = of_messages(commits)
+    undoing = {one.commit for one in reverts}
+    changed: dict[str, Changed] = {}
+    added: list[Line] = []
+    for commit in commits:
+        patch = changed_lines(commit.id, repository.patch(commit.id))
+        added += [line for line in patch.added if trace_of(line.text) is not None]
+        if commit.id in undoing:
+            changed[commit.id] = patch
+    told = [line for patch in changed.values() for line in (*patch.removed, *patch.added)]
+    paths = {line.path for line in (*added, *told)}
     tree = repository.tree_of(bench.base)
-    still: set[tuple[str, str]] = set()
-    for path in {line.path for line in added}:
-        text = (repository.read_blob(tree, path) or b"").decode(errors="replace")
-        still |= {(path, line.strip()) for line in text.split("\n")}
-    return (*of_lines(added, frozenset(still)), *of_messages(commits))
+    head = {path: _lines(repository.read_blob(tree, path)) for path in sorted(paths)}
+    return (
+        *of_lines(added, head),
+        *(with_line(revert, changed[revert.commit], head) for revert in reverts),
+    )
+
+
+def _lines(blob: bytes | None) -> tuple[str, ...]:
+    return tuple(line.strip() for line in (blob or b"").decode(errors="replace").split("\n"))
 
 
 def _why_not(bench: Bench, check: str, taken: int) -> str:

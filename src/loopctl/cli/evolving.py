@@ -26,7 +26,7 @@ class Listing:
         say(f"loop: recent history left {counted(len(tasks), 'task')}")
         for one in left_out:
             finding = one.finding
-            what = f"{finding.trace.value} {finding.path} {finding.text}"
+            what = f"{finding.trace.value} {finding.path} {finding.subject or finding.text}"
             say(f"  left out: {one_line(what)} ({one_line(one.why)})")
 
     def print(self, *, as_json: bool) -> None:
@@ -57,7 +57,7 @@ class Listing:
                     "trace": one.finding.trace.value,
                     "commit": one.finding.commit,
                     "path": one.finding.path,
-                    "text": one.finding.text,
+                    "text": one.finding.subject or one.finding.text,
                     "why": one.why,
                 }
                 for one in self.left_out

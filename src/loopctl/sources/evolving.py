@@ -20,6 +20,10 @@ _WORDS: Final = {
         "Mend what a suppression hides",
         "Mend the code, so that the suppression can go, and remove it.",
     ),
+    Trace.REVERTED: (
+        "Bring back what was reverted",
+        "Find out why it was reverted, and bring the change back without that fault.",
+    ),
 }
 _SHOWN: Final = 80
 _END: Final = "\n}"
@@ -51,11 +55,15 @@ def check_of(finding: Finding, tests: str) -> str:
         finding: What history left.
         tests: The command that runs the tests, which is to stay green; empty for none.
     """
-    if finding.trace is Trace.REVERTED:
+    if not finding.path:
         return ""
-    path, text = shlex.quote(finding.path), shlex.quote(finding.text)
-    gone = f"test -e ./{path} && ! grep -qF -e {text} -- ./{path}"
-    return f"{gone}{_also(tests)}"
+    path, text = f"./{shlex.quote(finding.path)}", shlex.quote(finding.text)
+    # The line itself, wherever it is indented to; a text may stand in longer lines as well.
+    stands = f"sed 's/^[[:space:]]*//; s/[[:space:]]*$//' {path} | grep -qxF -e {text}"
+    fewer = f'test "$(grep -cF -e {text} -- {path})" -lt {finding.holders}'
+    if not finding.holders:
+        return f"{stands}{_also(tests)}"
+    return f"test -e {path} && ! {stands} && {fewer}{_also(tests)}"
 
 
 def keeps_green(check: str, tests: str) -> bool:
@@ -77,17 +85,26 @@ def task_of(finding: Finding, name: str, check: str, command: str | None = None)
         command: What a worker of commands runs; ``None`` for every other worker.
     """
     title, ask = _WORDS[finding.trace]
-    text = finding.text if len(finding.text) <= _SHOWN else f"{finding.text[:_SHOWN]}…"
+    touches_tests = finding.trace in {Trace.SKIPPED, Trace.REVERTED}
     return Task(
         id=TaskId(name),
-        title=f"{title}: {finding.path}",
+        title=f"{title}: {finding.subject or finding.path}",
         area=(finding.trace.value,),
         worker="command" if command is not None else None,
         command=command,
         verify_cmd=check,
-        prompt=(
-            f"Commit {finding.commit[:10]} added this line to {finding.path}:\n\n"
-            f"    {text}\n\n{ask} All tests stay green."
-        ),
-        may_edit=(finding.path,) if finding.trace is Trace.SKIPPED else (),
+        prompt=f"{_story(finding)}{ask} All tests stay green.",
+        may_edit=(finding.path,) if touches_tests else (),
+    )
+
+
+def _story(finding: Finding) -> str:
+    commit = finding.commit[:10]
+    text = finding.text if len(finding.text) <= _SHOWN else f"{finding.text[:_SHOWN]}…"
+    if not finding.subject:
+        return f"Commit {commit} added this line to {finding.path}:\n\n    {text}\n\n"
+    ends = "is not there until it is back" if not finding.holders else "goes with it"
+    return (
+        f"Commit {commit} reverted this, and nothing has followed:\n\n    {finding.subject}\n\n"
+        f"A line of {finding.path} stands for it, which {ends}:\n\n    {text}\n\n"
     )

@@ -1,8 +1,8 @@
-"""What recent history left to be done, told from added lines and commit messages: pure."""
+"""What recent history left to be done, told from changed lines and commit messages: pure."""
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Final
 
@@ -17,18 +17,26 @@ class Trace(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Added:
-    """One line that a commit added.
+class Line:
+    """One line that a commit added or removed.
 
     Attributes:
         commit: Its full id.
-        path: Of the file after the commit.
+        path: Of the file that has the line, or had it.
         text: The line.
     """
 
     commit: str
     path: str
     text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Changed:
+    """The lines that a commit changed, each tuple in the order of the patch."""
+
+    removed: tuple[Line, ...]
+    added: tuple[Line, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,14 +57,19 @@ class Finding:
     """Unfinished work, and what shows it.
 
     Attributes:
-        path: Where; empty for a revert.
-        text: The line, or the subject of what was reverted.
+        path: The file; empty for a revert that no line can stand for.
+        text: The line, stripped; for a revert the one that stands for the whole.
+        holders: How many lines of the file have the text in them at the head; 0 where it is to
+            come again.
+        subject: Of what was reverted; empty for another trace.
     """
 
     trace: Trace
     commit: str
     path: str
     text: str
+    holders: int = 1
+    subject: str = ""
 
 
 _TRACES: Final = (
@@ -85,24 +98,29 @@ def trace_of(line: str) -> Trace | None:
     return next((trace for trace, pattern in _TRACES if pattern.search(line)), None)
 
 
-def of_lines(added: Sequence[Added], still: frozenset[tuple[str, str]]) -> tuple[Finding, ...]:
+def of_lines(added: Sequence[Line], head: Mapping[str, Sequence[str]]) -> tuple[Finding, ...]:
     """Return what the added lines show, in their order, each line of a file once.
 
     Args:
         added: Newest commit first.
-        still: Path and stripped text of lines that the head has; others are settled.
+        head: The stripped lines of each file at the head; what is not there is settled.
     """
     found: dict[tuple[str, str], Finding] = {}
     for line in added:
         key = (line.path, line.text.strip())
         trace = trace_of(line.text)
-        if trace is not None and key in still:
-            found.setdefault(key, Finding(trace, line.commit, *key))
+        holders = _holders(key[1], head.get(line.path, ()))
+        if trace is not None and holders and key[1] in head[line.path]:
+            found.setdefault(key, Finding(trace, line.commit, *key, holders))
     return tuple(found.values())
 
 
+def _holders(text: str, lines: Sequence[str]) -> int:
+    return sum(text in line for line in lines)
+
+
 def of_messages(commits: Sequence[Commit]) -> tuple[Finding, ...]:
-    """Return the reverts that nothing followed: newest first, as ``commits`` are.
+    """Return the reverts that nothing followed, without a line: newest first, as ``commits`` are.
 
     A later commit with the reverted subject, or one that reverts the revert, is a follow-up.
     """
@@ -114,34 +132,71 @@ def of_messages(commits: Sequence[Commit]) -> tuple[Finding, ...]:
         reverted = _REVERTS.findall(commit.message)
         is_undone = any(commit.id.startswith(one) for one in undone)
         if (revert := _REVERT.match(subject)) and not is_undone and revert["subject"] not in later:
-            found.append(Finding(Trace.REVERTED, commit.id, "", revert["subject"]))
+            found.append(Finding(Trace.REVERTED, commit.id, "", "", 0, revert["subject"]))
         undone.update(reverted if not is_undone else ())
         later.add(subject)
     return tuple(found)
 
 
+_DEFINES_A_TEST: Final = re.compile(
+    r"^(async )?def test_|^class Test|^(it|test|describe)\(|^func Test[A-Z]"
+)
+_HAS_WORDS: Final = re.compile(r"\w{3}")
+
+
+def with_line(finding: Finding, patch: Changed, head: Mapping[str, Sequence[str]]) -> Finding:
+    """Return a revert with the line that stands for it.
+
+    It is one that the revert took away and that is to come again: the first that defines a test,
+    else the longest. Where it took none away, it is the longest that it put back, which is to go.
+
+    Args:
+        finding: One of :func:`of_messages`.
+        patch: What the revert changed.
+        head: The stripped lines of each file at the head.
+    """
+    gone = [one for one in patch.removed if one.text.strip() not in head.get(one.path, ())]
+    back = [one for one in patch.added if one.text.strip() in head.get(one.path, ())]
+    for lines in (gone, back):
+        telling = [one for one in lines if _HAS_WORDS.search(one.text)]
+        if telling:
+            tests = (one for one in telling if _DEFINES_A_TEST.match(one.text.strip()))
+            line = next(tests, max(telling, key=lambda one: len(one.text.strip())))
+            text = line.text.strip()
+            holders = 0 if lines is gone else _holders(text, head[line.path])
+            return replace(finding, path=line.path, text=text, holders=holders)
+    return finding
+
+
 _HUNK: Final = re.compile(r"@@ -\d+(?:,(?P<old>\d+))? \+\d+(?:,(?P<new>\d+))? @@")
 
 
-def added_lines(commit: str, patch: str) -> tuple[Added, ...]:
-    """Return the lines that a patch without context adds.
+def changed_lines(commit: str, patch: str) -> Changed:
+    """Return the lines that a patch without context removes and adds.
 
     Args:
         commit: Whose patch it is.
         patch: Of ``git diff --unified=0 --no-prefix``; files whose names git quotes are left out.
     """
-    found: list[Added] = []
-    path, old, new = "", 0, 0
+    removed: list[Line] = []
+    added: list[Line] = []
+    before, after, old, new = "", "", 0, 0
     for line in patch.split("\n"):
         if old and line.startswith("-"):
             old -= 1
+            removed += [Line(commit, before, line[1:])] if before else []
         elif new and line.startswith("+"):
             new -= 1
-            if path:
-                found.append(Added(commit, path, line[1:]))
+            added += [Line(commit, after, line[1:])] if after else []
         elif hunk := _HUNK.match(line):
             old, new = int(hunk["old"] or 1), int(hunk["new"] or 1)
+        elif line.startswith("--- "):
+            before = _named(line)
         elif line.startswith("+++ "):
-            path = line[4:].removesuffix("\t").rstrip("\r")
-            path = "" if path == "/dev/null" or path.startswith('"') else path
-    return tuple(found)
+            after = _named(line)
+    return Changed(tuple(removed), tuple(added))
+
+
+def _named(header: str) -> str:
+    path = header[4:].removesuffix("\t").rstrip("\r")
+    return "" if path == "/dev/null" or path.startswith('"') else path
