@@ -3,6 +3,7 @@
 What takes seconds to import is named here and loaded beside the greeting, before the first step.
 """
 
+import gc
 import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,10 +21,17 @@ def handlers(env: Mapping[str, str]) -> Handlers[Any]:
     # Imported where they are used: the greeting must not wait for them.
 
     def load() -> None:
-        from loopctl.worker import work  # noqa: F401, PLC0415
-        from loopctl.worker.model import open as models  # noqa: PLC0415
+        # What is imported stays, and looking through all of it for cycles again and again is a
+        # quarter of the whole time.
+        gc.disable()
+        try:
+            from loopctl.worker import work  # noqa: F401, PLC0415
+            from loopctl.worker.model import open as models  # noqa: PLC0415
 
-        models.load()
+            models.load()
+            gc.freeze()
+        finally:
+            gc.enable()
 
     def open_model(routes: str, till: Till, claim_of: ClaimOf, stop: threading.Event) -> Any:
         from loopctl.worker.model import open as models  # noqa: PLC0415
