@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import tomllib
+from typing import Any
 
 import pytest
 
@@ -69,11 +70,8 @@ def test_the_answer_that_was_assumed_marks_nothing_again(whole: Make) -> None:
     assert one.git("rev-parse", "loop/integration") == landed
 
 
-def test_everything_unclear_is_asked_in_one_round_and_what_is_skipped_is_assumed(
-    whole: Make,
-) -> None:
-    mind = Mind(UNCLEAR, RESTING)
-    one = begun(whole, mind, '[goal]\ntext = "Another"\ndone_when = [{ check = "false" }]\n')
+def attended(one: Any, typed: bytes) -> tuple[int, bytes, str]:
+    """Give the goal with somebody there; return the exit code and what was said."""
     words = [sys.executable, "-m", "loopctl", "Write words", "--attended", "--no-sandbox", "--json"]
     process = subprocess.Popen(
         words,
@@ -83,9 +81,17 @@ def test_everything_unclear_is_asked_in_one_round_and_what_is_skipped_is_assumed
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     )
-    out, err = process.communicate(b"replace\nverb\n\n", timeout=200)
-    assert process.returncode == 0, err
-    said = err.decode()
+    out, err = process.communicate(typed, timeout=200)
+    return process.returncode, out, err.decode()
+
+
+def test_everything_unclear_is_asked_in_one_round_and_what_is_skipped_is_assumed(
+    whole: Make,
+) -> None:
+    mind = Mind(UNCLEAR, RESTING)
+    one = begun(whole, mind, '[goal]\ntext = "Another"\ndone_when = [{ check = "false" }]\n')
+    code, out, said = attended(one, b"replace\nverb\n\n")
+    assert code == 0, said
     assert "3 questions before the work begins" in said
     assert "(1/3)" in said
     assert "Another" in said
@@ -94,6 +100,16 @@ def test_everything_unclear_is_asked_in_one_round_and_what_is_skipped_is_assumed
     assert "Decided by the user:\n- Which word? verb" in mind.prompts[0]
     table = tomllib.loads(manifest(one))
     assert table["goal"] == {"text": "Write words", "done_when": [{"check": "test -e B.txt"}]}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("typed", [b"stop\nverb\n\n", b"\n\n\n", b""])
+def test_another_goal_is_kept_where_nobody_says_to_replace_it(whole: Make, typed: bytes) -> None:
+    old = '[goal]\ntext = "Another"\n'
+    one = begun(whole, Mind(UNCLEAR, RESTING), old)
+    code, _, said = attended(one, typed)
+    assert (code, manifest(one)) == (2, old), said
+    assert "the manifest keeps its goal, and nothing was written" in said
 
 
 @pytest.mark.slow
