@@ -5,28 +5,24 @@ that are driven.
 """
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack, closing
-from dataclasses import dataclass, field, replace
-from typing import Final, Literal
+from dataclasses import replace
+from typing import Final
 
-from loopctl import settings as setting
 from loopctl import start
 from loopctl.ability import obstacle
 from loopctl.aim import Aim, is_made, manifest_now, refuse_unaskable, take_aim
 from loopctl.assembly import Drive, gate_of, open_repository
 from loopctl.clock import SystemClock, stamp
 from loopctl.domain import (
-    Decision,
     Manifest,
     RunOptions,
     RunStatus,
     Scope,
-    Sha,
-    TaskId,
-    TaskStatus,
 )
 from loopctl.drawing import UNENDED, Bench, Source, cut_short, keep
+from loopctl.driveplan import DrivePlan, Plans
 from loopctl.engine import answers as answering
 from loopctl.engine import naming
 from loopctl.engine.run import Beginning
@@ -39,10 +35,9 @@ from loopctl.place import Place
 from loopctl.records import RunRecord
 from loopctl.sandbox.interrupt import cancel_on_signals
 from loopctl.sandbox.repository import OwnedRepository
-from loopctl.settings import Settings
 from loopctl.sources.kickoff import check_goal
 from loopctl.store import lease
-from loopctl.store.eventlog import check_events, has_events, read_events
+from loopctl.store.eventlog import check_events, has_events
 from loopctl.store.kickoffs import KickoffFile
 from loopctl.store.pause import PauseFile
 from loopctl.store.stores import Stores
@@ -53,32 +48,8 @@ from loopctl.worker.link import ModelProcess
 _SEVERITY: Final = (0, 4, 3, 5, 2, 1, 130)
 """Exit codes in the order in which they count, the last one first."""
 
-Reason = Literal["answer", "resume", "crash"]
-
 Ask = Callable[[threading.Event], Consent]
 """Makes who is asked; the event is set when the run is asked to stop."""
-
-
-@dataclass(frozen=True, slots=True)
-class _Plan:
-    """What is driven.
-
-    Attributes:
-        scope: Of this drive; ``None`` for nothing but the end of the run.
-        reason: Why an earlier run is driven on; ``None`` for a new one.
-    """
-
-    record: RunRecord
-    settings: Settings
-    manifest: Manifest
-    start: Sha
-    scope: Scope | None
-    reason: Reason | None
-    notices: tuple[Noticed, ...]
-    answered: tuple[Decision, ...] = ()
-    freed: tuple[TaskId, ...] = ()
-    overturned: Mapping[TaskId, Decision] = field(default_factory=dict)
-    land: bool = False
 
 
 class Launch:
@@ -116,9 +87,9 @@ class Launch:
             ]
             same = next((one for one in unended[:1] if one.scope == options.scope), None)
             if same is not None and not options.wip and same.verify_cmd == options.verify_cmd:
-                plan = self._carried_on(stores, repository, same, manifest)
+                plan = self._plans(stores, repository).carried_on(same, manifest)
             else:
-                plan = self._new(stores, repository, manifest, options)
+                plan = self._plans(stores, repository).new(manifest, options, self._clock.now())
             return self._drive(stores, repository, replace(plan, land=options.land))
 
     def pursue(self, aim: Aim, options: RunOptions) -> RunEnded:
@@ -138,7 +109,9 @@ class Launch:
             stores, repository = self._open(stack)
             goal = replace(manifest, goal=replace(manifest.goal, text=aim.text))
             # Until there is something to drive it is no run that could be carried on.
-            plan = self._new(stores, repository, goal, options, RunStatus.FAILED)
+            plan = self._plans(stores, repository).new(
+                goal, options, self._clock.now(), RunStatus.FAILED
+            )
             # What makes the tasks does them: its process takes seconds to start.
             process = stack.enter_context(
                 closing(models(self._place, self._place.settings, self._clock, self._cancel))
@@ -171,12 +144,13 @@ class Launch:
             is_wip = options.wip and bool(found.changed + found.untracked)
             options = replace(options, wip=is_wip, verify_cmd=None)
             gate = gate_of(self._place, stores, repository, self._clock)
-            run_id = naming.run_id(self._clock.now())
+            now = self._clock.now()
+            run_id = naming.run_id(now)
             bench = Bench(self._place, repository, gate, repository.head(), run_id)
             left = cut_short(bench, source, stores.runs.runs(), is_wip=is_wip)
             if left is not None:
                 self._place = self._place.of_run(left.id)
-                plan = self._carried_on(stores, repository, left, self._place.file.load())
+                plan = self._plans(stores, repository).carried_on(left, self._place.file.load())
                 return self._drive(stores, repository, replace(plan, land=options.land))
             begin = start.new(repository, self._place, wip=is_wip)
             bench = replace(bench, base=begin[0])
@@ -186,7 +160,9 @@ class Launch:
             self._refuse_unworkable(manifest, options.scope)
             self._place = keep(bench, source.own, manifest)
             manifest = self._place.file.load()
-            plan = self._new(stores, repository, manifest, options, begin=begin, run_id=run_id)
+            plan = self._plans(stores, repository).new(
+                manifest, options, now, begin=begin, run_id=run_id
+            )
             return self._drive(stores, repository, replace(plan, land=options.land))
 
     def resume(self, run_id: str | None) -> RunEnded:
@@ -196,7 +172,7 @@ class Launch:
             begun = [one for one in stores.runs.runs() if self._is_begun(one)]
             record = start.chosen(begun, run_id)
             self._place = self._place.of_run(record.id)
-            plan = self._carried_on(stores, repository, record, self._place.file.load())
+            plan = self._plans(stores, repository).carried_on(record, self._place.file.load())
             return self._drive(stores, repository, plan)
 
     def answer(self, given: Sequence[answering.Answer]) -> RunEnded:
@@ -248,65 +224,8 @@ class Launch:
             Stores(self._place.local, redact=self._place.redactor())
         ), repository
 
-    def _new(
-        self,
-        stores: Stores,
-        repository: OwnedRepository,
-        manifest: Manifest,
-        options: RunOptions,
-        status: RunStatus = RunStatus.RUNNING,
-        *,
-        begin: start.Start | None = None,
-        run_id: str | None = None,
-    ) -> _Plan:
-        commit, notices = begin or start.new(repository, self._place, wip=options.wip)
-        now = self._clock.now()
-        record = RunRecord(
-            id=run_id or naming.run_id(now),
-            status=status,
-            goal=manifest.goal.text,
-            base=commit,
-            branch=self._place.settings.land.branch,
-            started=stamp(now),
-            scope=options.scope,
-            settings_json=self._place.loaded.json,
-            settings_hash=self._place.loaded.hash,
-            verify_cmd=options.verify_cmd,
-            is_wip=options.wip,
-        )
-        stores.runs.create_run(record)
-        return _Plan(record, self._place.settings, manifest, commit, options.scope, None, notices)
-
-    def _continued(
-        self,
-        repository: OwnedRepository,
-        record: RunRecord,
-        manifest: Manifest,
-        scope: Scope | None,
-        reason: Reason,
-    ) -> _Plan:
-        """Return the plan of a run that goes on, with the settings frozen at its start."""
-        snapshot = record.base if record.is_wip else None
-        commit, notices = start.again(repository, self._place, snapshot=snapshot)
-        if record.settings_hash != self._place.loaded.hash:
-            changed = "; ".join(setting.differences(record.settings_json, self._place.loaded.json))
-            text = f"run {record.id} goes on with the settings of its start, not with {changed}"
-            notices = (*notices, *([Noticed(text=text, level="info")] if changed else ()))
-        frozen = setting.from_json(record.settings_json)
-        return _Plan(record, frozen, manifest, commit, scope, reason, notices)
-
-    def _carried_on(
-        self, stores: Stores, repository: OwnedRepository, record: RunRecord, manifest: Manifest
-    ) -> _Plan:
-        """Return the plan of a whole run that goes on; a crash may have come just after answers."""
-        is_crash = record.status is RunStatus.RUNNING
-        untold = start.untold(stores, record, self._place)
-        answered = start.answered(stores, record) if is_crash else untold
-        freed = answering.freed(answered, stores.decisions.decisions())
-        reason: Reason = "crash" if is_crash else "resume"
-        plan = self._continued(repository, record, manifest, record.scope, reason)
-        over = self._overturned(record, answered, manifest)
-        return replace(plan, answered=untold, freed=freed, overturned=over)
+    def _plans(self, stores: Stores, repository: OwnedRepository) -> Plans:
+        return Plans(self._place, stores, repository)
 
     def _answer_run(
         self,
@@ -326,7 +245,7 @@ class Launch:
         # From here on the run is under way: a crash before its tasks are driven is carried on.
         stores.runs.set_run_status(run_id, RunStatus.RUNNING, None)
         answered = answering.record(given, stores.decisions, stamp(self._clock.now()))
-        plan = self._freed(stores, repository, record, (*late, *answered))
+        plan = self._plans(stores, repository).freed(record, (*late, *answered))
         return self._drive(stores, repository, replace(plan, answered=(*untold, *answered)))
 
     def _after(self, stores: Stores, repository: OwnedRepository, ended: RunEnded) -> RunEnded:
@@ -340,44 +259,14 @@ class Launch:
         late = start.untold(stores, record, self._place)
         if not late:
             return ended
-        plan = self._freed(stores, repository, record, late)
+        plan = self._plans(stores, repository).freed(record, late)
         return self._drive(stores, repository, replace(plan, answered=late))
-
-    def _freed(
-        self,
-        stores: Stores,
-        repository: OwnedRepository,
-        record: RunRecord,
-        answered: tuple[Decision, ...],
-    ) -> _Plan:
-        """Return the plan of exactly the answered tasks and what waited for them."""
-        manifest = self._place.file.load()
-        freed = answering.freed(answered, stores.decisions.decisions())
-        freed = tuple(
-            task.id
-            for task in manifest.tasks
-            if task.id in freed and task.status is not TaskStatus.DONE
-        )
-        overturned = self._overturned(record, answered, manifest)
-        reached = dict.fromkeys((*answering.reach(manifest, freed).ids, *overturned))
-        scope = Scope(ids=tuple(reached)) if reached else None
-        plan = self._continued(repository, record, manifest, scope, "answer")
-        return replace(plan, freed=freed, overturned=overturned)
-
-    def _overturned(
-        self, record: RunRecord, answered: Sequence[Decision], manifest: Manifest
-    ) -> Mapping[TaskId, Decision]:
-        """Return the tasks that rest on what the answers contradict, as the events tell it."""
-        if not any(map(answering.is_contradiction, answered)):
-            return {}
-        events = read_events(self._place.run_folder(record.id))
-        return answering.overturned(answered, events, manifest)
 
     def _drive(
         self,
         stores: Stores,
         repository: OwnedRepository,
-        plan: _Plan,
+        plan: DrivePlan,
         process: ModelProcess | None = None,
     ) -> RunEnded:
         record, scope = plan.record, plan.scope
