@@ -15,6 +15,7 @@ import pytest
 
 from loopctl.calls import ToolSpec
 from loopctl.contextports import Answered, Question
+from loopctl.worker.graph import control
 from loopctl.worker.model.open import ask
 from loopctl.worker.model.patience import Patience
 from loopctl.worker.model.reply import Overflow, Reply
@@ -103,6 +104,15 @@ def test_result_of_a_call_is_understood(bench: Any, attempt: Any) -> None:
         {"role": "tool", "tool_call_id": "c1", "content": "zebra"},
     ]
     reply = bench.model(attempt).complete("cheap", past, [READ], purpose="step")
+    assert isinstance(reply, Reply)
+
+
+def test_all_the_tools_that_are_offered_are_understood(bench: Any, attempt: Any) -> None:
+    odd = {"type": "string", "pattern": "x|y", "minLength": 1, "maxLength": 100_000}
+    schema = {"type": "object", "properties": {"pattern": odd, "all": {"items": odd}}}
+    tools = [*control.SPECS, READ, ToolSpec("odd", "Of a server of tools.", schema)]
+    hi = [{"role": "user", "content": "Say hello."}]
+    reply = bench.model(attempt).complete("cheap", hi, tools, purpose="step")
     assert isinstance(reply, Reply)
 
 

@@ -9,6 +9,7 @@ from loopctl.errors import CancelledError
 from loopctl.worker.model.lite import library
 from loopctl.worker.model.reply import AskedCall, Message
 from loopctl.worker.model.routes import Attempt
+from loopctl.worker.model.schemas import sent_schema
 
 _CONNECT_S: Final = 30.0
 _NO_KEY: Final = "none"
@@ -97,7 +98,7 @@ def function_tools(tools: Sequence[ToolSpec]) -> list[dict[str, Any]]:
             "function": {
                 "name": tool.name,
                 "description": tool.description,
-                "parameters": dict(tool.parameters),
+                "parameters": sent_schema(tool.parameters),
             },
         }
         for tool in tools
