@@ -9,14 +9,15 @@ from loopctl.worker.model.schemas import sent_schema
 def test_bounds_that_servers_refuse_are_left_out_wherever_a_schema_stands() -> None:
     text = {"type": "string", "pattern": "x|y", "minLength": 1, "maxLength": 9, "description": "d"}
     sent = {"type": "string", "description": "d"}
-    for schema, expected in [
+    cases: list[tuple[dict[str, Any], dict[str, Any]]] = [
         (text, sent),
         ({"properties": {"a": text}}, {"properties": {"a": sent}}),
         ({"items": text}, {"items": sent}),
         ({"anyOf": [text, True]}, {"anyOf": [sent, True]}),
         ({"$defs": {"d": {"items": [text]}}}, {"$defs": {"d": {"items": [sent]}}}),
         ({"additionalProperties": text}, {"additionalProperties": sent}),
-    ]:
+    ]
+    for schema, expected in cases:
         assert sent_schema(schema) == expected
 
 
