@@ -17,6 +17,8 @@ from loopctl.sandbox.confine.none import Unconfined
 from loopctl.sandbox.mcp.servers import Servers
 from loopctl.testing import MemoryPins
 
+from .site import Site, opened
+
 HERE = Path(__file__).parent
 RAW = (sys.executable, str(HERE / "raw.py"))
 SDK = (sys.executable, str(HERE / "serving.py"))
@@ -50,6 +52,13 @@ def serve(tmp_path_factory: pytest.TempPathFactory) -> Serve:
     """Run the SDK's server over HTTP, answering by ``json`` or ``stream``; gives its address."""
     home = tmp_path_factory.mktemp("home")
     return lambda how, port=0, **env: serving(home, how, port, **env)
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    """An endpoint that misbehaves as it is told."""
+    with opened() as made:
+        yield made
 
 
 @dataclass

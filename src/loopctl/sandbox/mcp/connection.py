@@ -15,8 +15,8 @@ from pydantic import ValidationError
 from loopctl import __version__
 from loopctl.calls import Annotations
 from loopctl.errors import EnvironmentFaultError, LoopctlError, SandboxError
-from loopctl.sandbox.mcp.http import GONE, NOT_DONE, UNCLEAR
 from loopctl.sandbox.mcp.listing import MAX_TOOLS, ListedTool
+from loopctl.sandbox.mcp.refusals import GONE, NOT_DONE, UNCLEAR
 from loopctl.sandbox.mcp.texts import one_line
 
 KEY: Final = "idempotencyKey"

@@ -13,16 +13,10 @@ from typing import Any, Final, cast
 import httpx2
 from mcp.client.streamable_http import streamable_http_client
 
+from loopctl.sandbox.mcp import refusals
+from loopctl.sandbox.mcp.refusals import GONE, SESSION, UNCLEAR, Named, Refusal
 from loopctl.sandbox.mcp.stdio import MAX_MESSAGE_BYTES
 
-NOT_DONE: Final = 40_000
-"""The code of an error for a request that the server surely did not carry out."""
-UNCLEAR: Final = 50_000
-"""The code of an error for a request that it may have carried out."""
-GONE: Final = 40_400
-"""Like ``NOT_DONE``; and the server has forgotten the session."""
-
-_SESSION: Final = "mcp-session-id"
 _CONNECT_S: Final = 15.0
 _QUIET_S: Final = 300.0
 _MAX_ERROR_BYTES: Final = 64 << 10
@@ -33,21 +27,25 @@ _UNSENT: Final = (
     httpx2.ProxyError,
     httpx2.UnsupportedProtocol,
 )
+_OF_THE_SESSION: Final = (SESSION, "mcp-protocol-version", "accept")
+_PROBE: Final = {"jsonrpc": "2.0", "id": "still-known", "method": "tools/list"}
 
 
 @contextlib.asynccontextmanager
 async def http_streams(
-    url: str, headers: Mapping[str, str], *, timeout_s: float, is_loopback: bool
+    url: str, headers: Mapping[str, str], *, named: Named, timeout_s: float, is_loopback: bool
 ) -> AsyncIterator[Any]:
     """Yield a session's two streams.
 
     Args:
         url: Of the server's endpoint.
-        headers: Sent with every request.
+        headers: Sent with every request, and nowhere else: no redirect is followed.
+        named: What a person knows the server by.
         timeout_s: For one answer.
         is_loopback: A proxy of the environment has no business with it.
     """
     client = _Client(
+        named,
         # Compressed, an answer of any size would pass for a small one.
         headers={**headers, "accept-encoding": "identity"},
         timeout=httpx2.Timeout(
@@ -67,24 +65,57 @@ async def http_streams(
 class _Client(httpx2.AsyncClient):
     """Sends requests; those of the protocol get an answer of the protocol, whatever happens."""
 
+    def __init__(self, named: Named, **options: Any) -> None:
+        super().__init__(**options)
+        self._named = named
+
     async def send(self, request: httpx2.Request, **options: Any) -> httpx2.Response:
         asked = _asked(request)
         if asked is None:
-            return await super().send(request, **options)
+            response = await super().send(request, **options)
+            # The transport would follow it within the same host; another path is another door.
+            response.next_request = None
+            return response
         try:
             response = await super().send(request, **options)
         except _UNSENT as error:
-            return _error(request, asked, NOT_DONE, f"the server cannot be reached: {_said(error)}")
+            return _error(request, asked, *refusals.unsent(error, self._named))
         except httpx2.TransportError as error:
-            return _error(request, asked, UNCLEAR, f"the connection was lost: {_said(error)}")
+            return _error(request, asked, *_lost(error))
         try:
-            refusal = await _refusal(request, response)
+            refusal = await self._refusal(request, response)
         except httpx2.TransportError as error:
-            refusal = (UNCLEAR, f"the connection was lost: {_said(error)}")
+            refusal = _lost(error)
         if refusal is None:
             return response
         await response.aclose()
         return _error(request, asked, *refusal)
+
+    async def _refusal(self, request: httpx2.Request, response: httpx2.Response) -> Refusal | None:
+        """Return why a response is no answer; ``None`` where it may be one."""
+        encoding = response.headers.get("content-encoding", "identity")
+        if encoding != "identity":
+            why = f"the server answered in the encoding {encoding}, which was not asked for"
+            return UNCLEAR, why
+        _bound(response)
+        if await refusals.is_about_session(request, response) and await self._is_gone(request):
+            return GONE, "the server has forgotten the session"
+        return await refusals.refusal(request, response, self._named)
+
+    async def _is_gone(self, request: httpx2.Request) -> bool:
+        """Tell whether the server knows nothing of the session that a request was sent in.
+
+        The tools of any server can be listed, and that has no effect. Where it is refused as well,
+        it was the session that was, and so the request was not carried out.
+        """
+        kept = {name: request.headers[name] for name in _OF_THE_SESSION if name in request.headers}
+        probe = self.build_request("POST", request.url, headers=kept, json=_PROBE)
+        try:
+            response = await super().send(probe, stream=True, follow_redirects=False)
+        except httpx2.TransportError:
+            return False
+        await response.aclose()
+        return refusals.is_refused_session(response)
 
 
 def _asked(request: httpx2.Request) -> int | str | None:
@@ -98,43 +129,22 @@ def _asked(request: httpx2.Request) -> int | str | None:
     return found if isinstance(found, int | str) else None
 
 
-async def _refusal(request: httpx2.Request, response: httpx2.Response) -> tuple[int, str] | None:
-    """Return why a response is no answer, with a code; ``None`` where it may be one."""
-    encoding = response.headers.get("content-encoding", "identity")
-    if encoding != "identity":
-        return UNCLEAR, f"the server answered in the encoding {encoding}, which was not asked for"
-    kind = response.headers.get("content-type", "").partition(";")[0].strip().lower()
-    if kind != "text/event-stream":
-        is_error = response.status_code >= HTTPStatus.BAD_REQUEST
-        limit = _MAX_ERROR_BYTES if is_error else MAX_MESSAGE_BYTES
-        response.stream = _Bounded(cast("httpx2.AsyncByteStream", response.stream), limit)
-    if response.status_code < HTTPStatus.BAD_REQUEST:
-        return None
-    if response.status_code == HTTPStatus.NOT_FOUND and _SESSION in request.headers:
-        return GONE, "the server has forgotten the session"
-    if kind == "application/json" and await _is_protocol_error(response):
-        return None
-    text = f"the server answered with {response.status_code} {response.reason_phrase}".strip()
-    if response.status_code >= HTTPStatus.INTERNAL_SERVER_ERROR:
-        return UNCLEAR, text
-    return NOT_DONE, text
+def _lost(error: httpx2.TransportError) -> Refusal:
+    return UNCLEAR, f"the connection was lost: {refusals.said(error)}"
 
 
-async def _is_protocol_error(response: httpx2.Response) -> bool:
-    try:
-        body = json.loads(await response.aread())
-    except (ValueError, RecursionError, httpx2.StreamError):
-        return False
-    return isinstance(body, dict) and isinstance(body.get("error"), dict)
+def _bound(response: httpx2.Response) -> None:
+    """Let no more be read of a body than may be; a stream of events has bounds of its own."""
+    if refusals.kind(response) == "text/event-stream":
+        return
+    is_error = response.status_code >= HTTPStatus.BAD_REQUEST
+    limit = _MAX_ERROR_BYTES if is_error else MAX_MESSAGE_BYTES
+    response.stream = _Bounded(cast("httpx2.AsyncByteStream", response.stream), limit)
 
 
 def _error(request: httpx2.Request, asked: int | str, code: int, message: str) -> httpx2.Response:
     body = {"jsonrpc": "2.0", "id": asked, "error": {"code": code, "message": message}}
     return httpx2.Response(200, json=body, request=request)
-
-
-def _said(error: Exception) -> str:
-    return str(error) or type(error).__name__
 
 
 class _Bounded(httpx2.AsyncByteStream):
@@ -153,7 +163,7 @@ class _Bounded(httpx2.AsyncByteStream):
                     raise httpx2.StreamError(f"it is larger than {self._limit} bytes")
                 yield chunk
         except httpx2.TransportError as error:
-            raise httpx2.StreamError(_said(error)) from error
+            raise httpx2.StreamError(refusals.said(error)) from error
 
     async def aclose(self) -> None:
         await self._stream.aclose()

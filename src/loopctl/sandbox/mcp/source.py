@@ -6,6 +6,7 @@ import os
 import shlex
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
@@ -77,7 +78,8 @@ class Source:
             [
                 f"the tool server {self.name!r} ({self._address()}) {reason}.",
                 *([account] if account else []),
-                self._remedy(),
+                # One that names the setting has said what to do.
+                *([] if self._table in reason else [self._remedy()]),
             ]
         )
         return EnvironmentFaultError(self.secrets.hide(what))
@@ -94,6 +96,7 @@ class Source:
         # The SDK takes two seconds to import, and many runs have no servers.
         from loopctl.sandbox.mcp.connection import Connection  # noqa: PLC0415
         from loopctl.sandbox.mcp.http import http_streams  # noqa: PLC0415
+        from loopctl.sandbox.mcp.refusals import Named  # noqa: PLC0415
         from loopctl.sandbox.mcp.stdio import ProcessStreams  # noqa: PLC0415
 
         timeout_s = self.settings.timeout_s
@@ -106,14 +109,15 @@ class Source:
             header: _header(header, self._variable(variable))
             for header, variable in self.settings.headers_env.items()
         }
-        local = is_loopback(urlsplit(url).hostname or "")
-        return (
-            Connection(
-                lambda: http_streams(url, headers, timeout_s=timeout_s, is_loopback=local),
-                timeout_s,
-            ),
-            None,
+        streams_of = partial(
+            http_streams,
+            url,
+            headers,
+            named=Named(self._table, self.settings.headers_env),
+            timeout_s=timeout_s,
+            is_loopback=is_loopback(urlsplit(url).hostname or ""),
         )
+        return Connection(streams_of, timeout_s), None
 
     def _begin(self, worktree: Path | None, given: Mapping[str, str]) -> lasting.LastingProcess:
         folder = self._around.folder / self.name
@@ -200,11 +204,14 @@ class Source:
             shown = shlex.join(self.settings.command or ())
         return one_line(shown, _SHOWN)
 
+    @property
+    def _table(self) -> str:
+        return f"[mcp.{self.name}]"
+
     def _remedy(self) -> str:
-        where = f"[mcp.{self.name}]"
         if self.settings.url is not None:
-            return f"See that it runs and lets you in, or mend {where}."
-        return f"Run its command by hand to see more, or mend {where} (timeout_s among it)."
+            return f"See that it runs and lets you in, or mend {self._table}."
+        return f"Run its command by hand to see more, or mend {self._table} (timeout_s among it)."
 
 
 def _header(header: str, value: str) -> str:
