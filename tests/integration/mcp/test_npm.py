@@ -1,9 +1,5 @@
-"""Against a server that others wrote, from the npm registry."""
+"""Against a server of files that others wrote, from the npm registry."""
 
-import os
-import shutil
-import subprocess
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -12,35 +8,12 @@ from loopctl.calls import Annotations, ToolResult
 
 if TYPE_CHECKING:
     from tests.integration.mcp.conftest import Bench
-
-PACKAGE = "@modelcontextprotocol/server-filesystem"
-
-
-@pytest.fixture(scope="module")
-def program(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The server's program, installed."""
-    npm = shutil.which("npm")
-    if npm is None:
-        pytest.skip("npm is not installed")
-    prefix = tmp_path_factory.mktemp("npm")
-    done = subprocess.run(
-        [npm, "install", "--no-audit", "--no-fund", "--prefix", prefix, PACKAGE],
-        env={**os.environ, "HOME": str(prefix)},
-        capture_output=True,
-        text=True,
-        timeout=240,
-        check=False,
-    )
-    if done.returncode:
-        pytest.skip(f"npm cannot install {PACKAGE}: {done.stderr[-300:]}")
-    return prefix / "node_modules/.bin/mcp-server-filesystem"
+    from tests.integration.npm import Npm
 
 
 @pytest.mark.slow
-def test_the_server_of_files_sees_the_worktree_and_nothing_else(
-    bench: "Bench", program: Path
-) -> None:
-    servers = bench.open(files={"command": (str(program), ".")})
+def test_the_server_of_files_sees_the_worktree_and_nothing_else(bench: "Bench", npm: "Npm") -> None:
+    servers = bench.open(files={"command": (npm.files, ".")})
     one, two = bench.box("one"), bench.box("two")
     tools = servers.tools(one)
     assert tools["mcp__files__read_text_file"].annotations.read_only
