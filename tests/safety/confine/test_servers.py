@@ -147,3 +147,14 @@ def test_a_link_in_the_servers_place_is_refused(
         asked(box, "look", "a")
     left = {one.name for one in ground.outside.iterdir() if not one.is_socket()}
     assert left == {"data", "secret"}
+
+
+def test_a_server_that_lacks_its_files_inside_is_a_fault_that_names_the_setting(
+    ground: Ground, ask: Callable[..., Ask], by: str
+) -> None:
+    box = ground.open(f"S5-{by}", by=by)
+    place = ground.outside / "serve.py"
+    place.write_text(SERVER)
+    asked = ask(command=[sys.executable, str(place), "."])
+    with pytest.raises(EnvironmentFaultError, match=r"only what \[sandbox\] read names\. Run its"):
+        asked(box, "look", "a")

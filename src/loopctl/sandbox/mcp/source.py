@@ -211,7 +211,14 @@ class Source:
     def _remedy(self) -> str:
         if self.settings.url is not None:
             return f"See that it runs and lets you in, or mend {self._table}."
-        return f"Run its command by hand to see more, or mend {self._table} (timeout_s among it)."
+        inside = ""
+        if self.settings.is_in_worktree and self._around.confinement.is_holding:
+            # By hand it works: what it lacks is inside.
+            inside = "In the worktree it reads of other folders only what [sandbox] read names. "
+        return (
+            f"{inside}Run its command by hand to see more, or mend {self._table} (timeout_s among "
+            "it)."
+        )
 
 
 def _header(header: str, value: str) -> str:
