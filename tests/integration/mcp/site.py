@@ -138,7 +138,12 @@ class Answering(BaseHTTPRequestHandler):
 
     def call(self, message: dict[str, Any]) -> None:
         how = self.site.how
-        if how.isdigit():
+        if how == "error without id":
+            self.put(_error(-32000, "not at night"), code=400)
+        elif how == "broken":
+            body = {**json.loads(_error(-32603, "it broke")), "id": None}
+            self.put(json.dumps(body).encode(), code=500)
+        elif how.isdigit():
             self.put(b"<html>sorry</html>", "text/html", int(how))
         elif how in {"error", "error of a session"}:
             words = "not like that" if how == "error" else "Invalid session ID of the browser"

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         ("429", "was not carried out: the server answered with 429 Too Many Requests", False),
         ("error", "was not carried out: not like that", False),
         ("503", "the server answered with 503 Service Unavailable", None),
+        ("broken", "the server answered with 500 Internal Server Error: it broke", None),
         ("page", "Unexpected content type", None),
         ("packed", "the server answered in the encoding gzip, which was not asked for", None),
         ("hang up", "the connection was lost", None),
@@ -73,7 +74,11 @@ def test_a_call_in_a_session_that_was_forgotten_is_made_in_a_new_one(
 
 @pytest.mark.parametrize(
     ("how", "said"),
-    [("error", "not like that"), ("error of a session", "Invalid session ID of the browser")],
+    [
+        ("error", "not like that"),
+        ("error without id", "the server answered with 400 Bad Request: not at night"),
+        ("error of a session", "Invalid session ID of the browser"),
+    ],
 )
 def test_another_400_is_an_error_of_its_call_in_the_same_session(
     bench: "Bench", site: "Site", how: str, said: str

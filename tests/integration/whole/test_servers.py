@@ -1,4 +1,4 @@
-"""A tool server that is reached by HTTP and dies in the middle of a call, from run to answer."""
+"""Tool servers reached by HTTP that die in the middle of a call or let nobody in, in a whole run."""
 
 import os
 import re
@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from loopctl.testing import ScriptedCall, ScriptedReply
+from tests.integration.mcp.site import opened
 
 Make = Callable[..., Any]
 
@@ -72,3 +73,53 @@ def test_a_call_whose_server_died_is_a_persons_to_settle_and_is_never_repeated_b
     assert answered.code == 0, answered.err
     assert sent.read_text().split() == sent_to
     assert (one.on_branch("T1.txt"), len(one.model.chats)) == ("word\n", 1)
+
+
+HIDDEN = "not-to-be-seen-8d3f"
+MOST = 2
+"""So often is a server tried that keeps a task from its step."""
+
+
+@pytest.mark.parametrize(
+    ("fault", "says"),
+    [
+        ("key", "401 Unauthorized; set a valid key in WEB_TOKEN (headers_env of [mcp.web])"),
+        ("redirect", "is not followed; if the server is there, correct url in [mcp.web]"),
+        ("tls", "no encrypted connection can be made: wrong version number; correct url in"),
+    ],
+    ids=["key", "redirect", "tls"],
+)
+def test_a_server_that_only_a_person_can_mend_is_told_at_once_and_no_model_is_asked(
+    whole: Make, fault: str, says: str
+) -> None:
+    one = whole([ScriptedReply(calls=CALLS)])
+    with opened() as site:
+        site.login = "Bearer another"
+        if fault == "redirect":
+            site.moved["initialize"] = (307, "/other")
+        url = site.url.replace("http:", "https:") if fault == "tls" else site.url
+        headers = 'headers_env = { Authorization = "WEB_TOKEN" }'
+        one.settings(f'[mcp.web]\nurl = "{url}"\n{headers}\n')
+        one.commit()
+        ended = one.run(WEB_TOKEN=HIDDEN)
+    assert ended.code == 3, ended.err
+    (decision,) = ended.document["decisions"]
+    assert (decision["task"], decision["kind"]) == ("T1", "environment")
+    assert "the tool server 'web' (http" in decision["question"]
+    assert says in decision["question"]
+    assert HIDDEN not in ended.out + ended.err
+    assert len(site.asked) <= MOST
+    assert (site.paths <= {"/mcp"}, one.model.chats) == (True, ())
+
+
+def test_a_url_with_a_password_in_it_is_refused_before_anything_begins(whole: Make) -> None:
+    one = whole([])
+    with opened() as site:
+        url = site.url.replace("http://", f"http://me:{HIDDEN}@")
+        one.settings(f'[mcp.web]\nurl = "{url}"\n')
+        one.commit()
+        ended = one.run()
+    assert ended.code == 2
+    assert "loop.toml:2: mcp.web.url: it holds a user name or password" in ended.err
+    assert HIDDEN not in ended.out + ended.err
+    assert (site.asked, one.model.chats) == ([], ())

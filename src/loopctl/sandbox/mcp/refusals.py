@@ -9,7 +9,7 @@ import ssl
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from http import HTTPStatus
-from typing import Final
+from typing import Any, Final
 
 import httpx2
 
@@ -78,9 +78,12 @@ async def refusal(
         return NOT_DONE, f"{_answered(response)}; {_keys(named)}"
     if status == HTTPStatus.NOT_FOUND and SESSION in request.headers:
         return GONE, "the server has forgotten the session"
-    if kind(response) == "application/json" and await _is_protocol_error(response):
+    error = await _protocol_error(response)
+    if error is not None and _is_answer(error, status):
         return None
-    return _code(status), _answered(response)
+    words = error["error"].get("message") if error is not None else None
+    more = f": {words}" if isinstance(words, str) else ""
+    return _code(status), f"{_answered(response)}{more}"
 
 
 async def is_about_session(request: httpx2.Request, response: httpx2.Response) -> bool:
@@ -140,12 +143,25 @@ def _code(status: int) -> int:
     return UNCLEAR if status >= HTTPStatus.INTERNAL_SERVER_ERROR else NOT_DONE
 
 
-async def _is_protocol_error(response: httpx2.Response) -> bool:
+async def _protocol_error(response: httpx2.Response) -> dict[str, Any] | None:
+    """Return the error of the protocol in a body, if it is one."""
+    if kind(response) != "application/json":
+        return None
     try:
         body = json.loads(await response.aread())
     except (ValueError, RecursionError, httpx2.StreamError):
-        return False
-    return isinstance(body, dict) and isinstance(body.get("error"), dict)
+        return None
+    return body if isinstance(body, dict) and isinstance(body.get("error"), dict) else None
+
+
+def _is_answer(error: Mapping[str, Any], status: int) -> bool:
+    """Tell whether the transport can make an answer of it.
+
+    It needs an id. Without that of the request a 500 may be of any moment of it.
+    """
+    if status >= HTTPStatus.INTERNAL_SERVER_ERROR:
+        return error.get("id") is not None
+    return "id" in error
 
 
 def _tls(error: BaseException) -> str | None:
