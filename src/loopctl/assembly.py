@@ -27,6 +27,7 @@ from loopctl.engine.work import Tools
 from loopctl.errors import RepositoryError
 from loopctl.events import AnyEvent, Noticed
 from loopctl.judges.criterion import CriterionJudge
+from loopctl.judges.cross import CrossJudge
 from loopctl.judges.evidence import observation
 from loopctl.judges.gate import CodeGate, code_gate
 from loopctl.judges.jury import Jury
@@ -203,6 +204,7 @@ class Drive(AbstractContextManager["Drive"]):
             clock=clock,
             emit=self.log.append,
             describe=fix_observation if is_fix else observation,
+            comparison=CrossJudge(repository, settings.gate, settings.sandbox.setup_cmd),
             pause=PauseFile(folder),
             permission=Permission(
                 record.id,

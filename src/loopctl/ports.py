@@ -310,6 +310,10 @@ class Repository(Protocol):
         """Return the diff from ``base`` to ``tree`` applied to the tree of ``onto``."""
         ...
 
+    def overlaid(self, tree: str, changes: Sequence[Change]) -> str:
+        """Return a tree that has the files of ``tree``, and over them the new side of changes."""
+        ...
+
     def commit(self, tree: str, parent: Sha, message: str) -> Sha:
         """Return a new commit in the harness's own repository."""
         ...

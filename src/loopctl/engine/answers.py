@@ -26,6 +26,7 @@ from loopctl.engine.questions import (
     NO_VERIFY,
     clarified,
     is_about_baseline,
+    is_about_differing,
     let_land,
 )
 from loopctl.engine.standing import newest_runs
@@ -96,7 +97,8 @@ def _check_text(answer: Answer, decision: Decision) -> None:
             f"{decision.id} asks for a budget: loop answer {decision.id} --budget loops=50 "
             "(or tokens, usd, wall_s), or --reject"
         )
-    if is_about_baseline(decision) and answer.text not in {*decision.options, REJECTED}:
+    is_choice = is_about_baseline(decision) or is_about_differing(decision)
+    if is_choice and answer.text not in {*decision.options, REJECTED}:
         raise AnswerError(
             f"{decision.id} wants one of its options: loop answer {decision.id} "
             f"{' or '.join(decision.options)}, or --reject"

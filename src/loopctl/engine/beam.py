@@ -14,6 +14,7 @@ from typing import Final
 from loopctl.domain import Axis, Decision, Option, Sha, Task
 from loopctl.engine import forks, naming
 from loopctl.engine.candidate import Candidates, is_loosened, to_be_judged
+from loopctl.engine.differing import Differing
 from loopctl.engine.judging import evidence, read_evidence
 from loopctl.engine.terminator import is_of_run
 from loopctl.engine.turns import remembered
@@ -50,11 +51,18 @@ class Beam:
         candidates: Works on what is tried.
         answers: The task's answered decisions, oldest first.
         width: So many options are tried, side by side; two where it is less, one after the other.
+        differing: Picks among those that pass.
     """
 
     def __init__(
-        self, tools: Tools, candidates: Candidates, answers: Sequence[Decision], width: int
+        self,
+        tools: Tools,
+        candidates: Candidates,
+        answers: Sequence[Decision],
+        width: int,
+        differing: Differing,
     ) -> None:
+        self._differing = differing
         self._tools = tools
         self._candidates = candidates
         self._answers = tuple(answers)
@@ -91,10 +99,14 @@ class Beam:
         ]
         with ThreadPoolExecutor(self._width, thread_name_prefix=parent.task.id) as pool:
             scored = list(pool.map(lambda work: self._score(work, base), works))
-        winner = forks.pick(scored)
+        tried = dict(zip((work.session.candidate for work in works), fork.options, strict=True))
+        pick = self._differing.pick(scored, tried, fork.question)
+        if pick.asking is not None:
+            return self._of_parent(parent, base, pick.asking)
+        winner = pick.winner
         if winner is None and (end := self._unresolved(parent, base, scored)) is not None:
             return end
-        self._tell(parent, fork, winner)
+        self._tell(parent, fork, winner, pick.reason)
         ends = [one.ended for one in scored]
         if winner is None:
             self._save(parent, base, works, self._fruitless(parent, fork, scored))
@@ -183,13 +195,14 @@ class Beam:
             result="",
         )
 
-    def _tell(self, parent: Work, fork: Fork, winner: forks.Scored | None) -> None:
+    def _tell(self, parent: Work, fork: Fork, winner: forks.Scored | None, why: str) -> None:
         if winner is None:
             name, reason = None, "no option passed the gate"
         else:
             gate = winner.ended.gate
             is_whole = gate is None or gate.is_passed
             how = "passes the gate" if is_whole else "makes nothing worse, todos are left"
+            how = f"{how}; {why}" if why else how
             name = winner.ended.candidate
             reason = f"{how} with {winner.changed_lines} changed lines"
         self._tools.emit(

@@ -384,7 +384,9 @@ class PlanLoop:
         self._issuer.saved()
 
     def _checkpoint(self) -> Checkpoint:
-        gate = self._judging.last if self._plan.stop is not None and self._work.trial else None
+        is_one_of_several = self._work.trial is not None or self._work.option is not None
+        is_kept = is_one_of_several and self._plan.stop is not None
+        gate = self._judging.last if is_kept else None
         return Checkpoint(
             plan=self._plan,
             tree=self._trees.tree,

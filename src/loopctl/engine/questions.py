@@ -1,6 +1,8 @@
 """The words of what a human is asked: every question that the engine itself raises."""
 
 import math
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Final
 
 from loopctl.calls import ToolCall
@@ -21,6 +23,9 @@ ALIGNMENT: Final = "its judge does not let it pass"
 
 LANDING: Final = "before landing: "
 """What the reason of a decision about a result begins with; the keys of its hits follow."""
+
+DIFFERING: Final = "candidates differ: "
+"""What the reason of a decision between candidates begins with; their names follow."""
 
 _MOST_HITS: Final = 10
 
@@ -254,6 +259,31 @@ def fork(raised: ForkRaised, bucket: Bucket, why: str) -> DecisionDraft:
         options=tuple(option.name for option in raised.options),
         reason=f"fork ({bucket}): {why}",
     )
+
+
+def differing(
+    raised: ForkRaised, bucket: Bucket, why: str, candidates: Sequence[str]
+) -> DecisionDraft:
+    """Ask which of the candidates lands that pass and do not do the same.
+
+    Their names are in the order of the options.
+    """
+    draft = fork(raised, bucket, why)
+    return replace(draft, reason=f"{DIFFERING}{' '.join(candidates)}; {draft.reason}")
+
+
+def is_about_differing(decision: Decision) -> bool:
+    """Return whether a decision is one that :func:`differing` asks for."""
+    return decision.reason.startswith(DIFFERING)
+
+
+def picked(decision: Decision, candidates: Sequence[str]) -> str:
+    """Return which of the candidates an answer means; empty where it is about others."""
+    if not is_about_differing(decision) or decision.answer not in decision.options:
+        return ""
+    asked = decision.reason.removeprefix(DIFFERING).partition(";")[0].split()
+    name = asked[decision.options.index(decision.answer or "")]
+    return name if name in candidates else ""
 
 
 def premise(raised: PremiseInvalid) -> DecisionDraft:

@@ -12,6 +12,7 @@ from loopctl.engine import consent, forks, naming, questions
 from loopctl.engine.answers import as_answered
 from loopctl.engine.beam import Beam, tell_end
 from loopctl.engine.candidate import Candidates, is_loosened, to_be_judged
+from loopctl.engine.differing import Differing
 from loopctl.engine.progress import StallLimits
 from loopctl.engine.work import Ended, Tools, Work, todo_text
 from loopctl.events import ForkResolved
@@ -70,7 +71,8 @@ class TaskRun:
         self._start = start
         width = self._settings.sandbox.beam_width
         self._candidates = Candidates(self._tools, self._settings, self._worker, start.answers)
-        self._beam = Beam(self._tools, self._candidates, start.answers, width)
+        self._differing = Differing(self._tools, context.goal, self._task, start.answers)
+        self._beam = Beam(self._tools, self._candidates, start.answers, width, self._differing)
 
     def run(self) -> Ended:
         """Return how the task ended: its only candidate, the winner, or the best loser.
@@ -89,16 +91,22 @@ class TaskRun:
 
     def _compete(self, options: tuple[Option, ...]) -> Ended:
         width = self._settings.sandbox.beam_width
+        chosen = self._differing.chosen([option.name for option in options])
+        entrants = [option for option in options if option.name == chosen] or options
         with ThreadPoolExecutor(width, thread_name_prefix=self._task.id) as pool:
-            scored = list(pool.map(lambda option: self._score(option, len(options)), options))
-        winner = forks.pick(scored)
+            scored = list(pool.map(lambda option: self._score(option, len(options)), entrants))
+        pick = self._differing.pick(scored, {option.name: option for option in options})
+        if pick.asking is not None:
+            return pick.asking
+        winner, reason = pick.winner, "no candidate passed the gate"
+        if winner is not None:
+            why = pick.reason or "smallest passing diff"
+            reason = f"{why}, {winner.changed_lines} changed lines"
         self._tools.emit(
             ForkResolved(
                 task=self._task.id,
                 winner=winner.ended.candidate if winner else None,
-                reason=f"smallest passing diff, {winner.changed_lines} changed lines"
-                if winner
-                else "no candidate passed the gate",
+                reason=reason,
             )
         )
         return winner.ended if winner else forks.without_winner(scored)
@@ -229,7 +237,11 @@ class TaskRun:
         answers = tuple(
             one
             for one in self._start.answers
-            if not consent.is_consent(one) and not questions.is_about_landing(one)
+            if not (
+                consent.is_consent(one)
+                or questions.is_about_landing(one)
+                or questions.is_about_differing(one)
+            )
         )
         if option is not None:
             answers = tuple(one for one in answers if forks.is_asked_by(one, option.name))

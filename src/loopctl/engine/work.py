@@ -6,6 +6,7 @@ from typing import Final
 
 from loopctl.clock import Clock
 from loopctl.contextports import Brain, Compactor, Memory, Recall
+from loopctl.crossing import Comparison
 from loopctl.domain import Axis, DecisionDraft, Goal, Option, Sha, StopReason, Task, Usage
 from loopctl.engine.permission import Permission
 from loopctl.engine.progress import StallLimits
@@ -126,6 +127,7 @@ class Tools:
         known: What was recalled for a task, by its candidate's session: it stands before the past
             in every request, so it stays what it was when the candidate began.
         choose: Asks a model which option of a fork the goal means; ``None`` where there is none.
+        comparison: Tells whether candidates that pass do the same; without one they all do.
     """
 
     gate: Gate
@@ -146,6 +148,7 @@ class Tools:
     recall: Recall | None = None
     known: dict[str, tuple[Memory, ...]] = field(default_factory=dict)
     choose: Choose | None = None
+    comparison: Comparison | None = None
 
     def heed_pause(self) -> None:
         """Raise ``CancelledError`` where no further step may be issued."""

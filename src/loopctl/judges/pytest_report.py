@@ -39,12 +39,14 @@ class Account:
         exits: How each session that ended was about to exit.
         counts: Their sums; ``None`` where none ended.
         failed: Ids of tests, sorted; a file that could not be collected counts as one.
+        causes: The error of each of them in one line, as far as it is known.
     """
 
     began: int = 0
     exits: tuple[int, ...] = ()
     counts: TestCounts | None = None
     failed: tuple[str, ...] = ()
+    causes: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def is_whole(self) -> bool:
@@ -141,6 +143,9 @@ def _sum(records: list[dict[str, Any]]) -> Account:
             xfailed=sum(int(record["xfailed"]) for record in ended),
         )
         exits = tuple(int(record["exit"]) for record in ended)
+        pairs = [pair for record in ended for pair in record.get("causes", ())]
+        causes = {str(name): str(cause) for name, cause in pairs}
     except (KeyError, TypeError, ValueError):
         return Account(began=began)
-    return Account(began=began, exits=exits, counts=counts, failed=tuple(sorted(failed)))
+    names = tuple(sorted(failed))
+    return Account(began=began, exits=exits, counts=counts, failed=names, causes=causes)

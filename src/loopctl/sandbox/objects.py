@@ -165,6 +165,16 @@ class Objects:
                 return Carried(None, detail or f"git apply ended with {applied.returncode}")
             return Carried(git.line("write-tree"))
 
+    def overlaid(self, tree: str, changes: Sequence[Change]) -> str:
+        """Return a tree that has the files of ``tree``, and over them the new side of changes."""
+        lines = (f"{one.new_mode} {one.new_blob}\t{one.path}\0" for one in changes)
+        with tempfile.TemporaryDirectory(dir=self.scratch, prefix="carry-") as folder:
+            git = self._git.having(GIT_INDEX_FILE=str(Path(folder, "index")))
+            git.ask("read-tree", tree)
+            text = "".join(lines).encode(errors="surrogateescape")
+            git.ask("update-index", "--replace", "-z", "--index-info", stdin=text)
+            return git.line("write-tree")
+
     def has(self, names: Iterable[str]) -> dict[str, bool]:
         """Return for each object id whether it is here."""
         asked = list(dict.fromkeys(names))

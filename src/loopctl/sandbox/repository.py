@@ -238,6 +238,10 @@ class OwnedRepository:
         """Return the diff from ``base`` to ``tree`` applied to the tree of ``onto``."""
         return self._objects.carry(base, tree, onto)
 
+    def overlaid(self, tree: str, changes: Sequence[Change]) -> str:
+        """Return a tree that has the files of ``tree``, and over them the new side of changes."""
+        return self._objects.overlaid(tree, changes)
+
     def commit(self, tree: str, parent: Sha, message: str) -> Sha:
         """Return a new commit in the harness's own repository."""
         return self._objects.commit(tree, parent, message)

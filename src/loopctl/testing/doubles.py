@@ -226,6 +226,10 @@ class MemoryRepository:
         del base, onto
         return Carried(None, self.conflict) if self.conflict else Carried(tree)
 
+    def overlaid(self, tree: str, changes: Sequence[Change]) -> str:
+        """Return the text of the last change, which is its blob; that of the tree without one."""
+        return changes[-1].new_blob if changes else tree
+
     def commit(self, tree: str, parent: Sha, message: str) -> Sha:
         """Return the next commit."""
         commit = Sha(f"c{len(self.trees) + 1}")

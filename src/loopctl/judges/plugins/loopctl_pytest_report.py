@@ -36,6 +36,7 @@ class _Account:
         self.outcomes: dict[str, str] = {}
         self.broken: set[str] = set()
         self.unread: set[str] = set()
+        self.causes: dict[str, str] = {}
 
     def write(self, event: str, **fields: Any) -> None:
         path = _HELD.get("LOOP_TEST_REPORT")
@@ -52,6 +53,20 @@ class _Account:
 
 _account = _Account()
 _RANK = {"passed": 0, "xfailed": 1, "skipped": 2, "failed": 3}
+
+
+_CAUSE_CHARS = 200
+_MOST_CAUSES = 200
+
+
+def _cause(report: Any) -> str:
+    """Return the error of a failed report in one line, as far as pytest tells it."""
+    crash = getattr(report.longrepr, "reprcrash", None)
+    text = str(getattr(crash, "message", "") or report.longrepr or "")
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    # What could not be collected ends with its error, marked as in the report.
+    line = (lines[0] if crash is not None else lines[-1].removeprefix("E ")) if lines else ""
+    return line.strip()[:_CAUSE_CHARS]
 
 
 def _is_worker(config: Any) -> bool:
@@ -72,6 +87,7 @@ def pytest_collectreport(report: Any) -> None:
     """Note a file that could not be collected, or that skips itself as a whole."""
     if report.failed:
         _account.broken.add(report.nodeid)
+        _account.causes[report.nodeid] = _cause(report)
     elif report.skipped:
         _account.unread.add(report.nodeid)
 
@@ -86,6 +102,8 @@ def pytest_runtest_logreport(report: Any) -> None:
         return
     if outcome not in _RANK:
         return
+    if outcome == "failed":
+        _account.causes.setdefault(report.nodeid, _cause(report))
     known = _account.outcomes.get(report.nodeid, "passed")
     _account.outcomes[report.nodeid] = max(known, outcome, key=lambda name: _RANK[name])
 
@@ -110,6 +128,7 @@ def pytest_unconfigure(config: Any) -> None:
         skipped=ends.count("skipped") + len(_account.unread),
         xfailed=ends.count("xfailed"),
         failed=sorted(failed | _account.broken),
+        causes=sorted(_account.causes.items())[:_MOST_CAUSES],
     )
     _account.begin(None)
     os.environ.update(_HELD)

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
 _NAMES = ("LOOP_TEST_REPORT", "LOOP_TEST_TOKEN")
+_CAUSE_CHARS = 200
+_MOST_CAUSES = 200
 _HERE = os.path.dirname(os.path.abspath(__file__))  # noqa: PTH100, PTH120 - pathlib starts slowly
 
 
@@ -96,6 +98,7 @@ def _told(counted: int, result: Any) -> dict[str, Any]:
     seen: set[str] = set()
     whole: set[str] = set()
     sets: dict[str, set[str]] = {}
+    causes: dict[str, str] = {}
     for kind in ("failures", "errors", "unexpectedSuccesses", "skipped", "expectedFailures"):
         sets[kind] = set()
         for entry in getattr(result, kind, ()):
@@ -103,6 +106,8 @@ def _told(counted: int, result: Any) -> dict[str, Any]:
             name = _name(test)
             (whole if type(test).__name__ == "_ErrorHolder" else seen).add(name)
             sets[kind].add(name)
+            if kind in {"failures", "errors"} and isinstance(entry, tuple):
+                causes.setdefault(name, _cause(entry[1]))
     failed = sets["failures"] | sets["errors"] | sets["unexpectedSuccesses"]
     skipped = sets["skipped"] - failed
     xfailed = sets["expectedFailures"] - failed - skipped
@@ -114,7 +119,15 @@ def _told(counted: int, result: Any) -> dict[str, Any]:
         "skipped": len(skipped),
         "xfailed": len(xfailed),
         "failed": sorted(failed),
+        "causes": sorted(causes.items())[:_MOST_CAUSES],
     }
+
+
+def _cause(trace: Any) -> str:
+    """Return the error that ends a traceback, in one line."""
+    lines = [line for line in str(trace).splitlines() if line and not line[0].isspace()]
+    errors = [line for line in lines if line.split(":")[0].rpartition(".")[2].isidentifier()]
+    return (errors[-1] if errors else "")[:_CAUSE_CHARS]
 
 
 def _name(test: Any) -> str:
