@@ -1,8 +1,9 @@
 """Settles a fork of scope from the goal: by rule first, by a judge second. Pure, the judge aside.
 
 A goal that says MVP takes the narrower option, one that says full the wider, and one that names an
-option takes that one. A sentence with a negation in it is not read by rule, and where the words
-of the goal speak for both ways it is silent.
+option takes that one. A sentence with a negation in it is not read by rule, nor is one that is not
+English, whose negations are not known here; where the words of the goal speak for both ways it is
+silent.
 """
 
 import re
@@ -29,6 +30,14 @@ _FULL: Final = re.compile(
 _NEGATION: Final = re.compile(
     r"\b(?:not?|never|without|nor|neither|instead|rather|except|avoid|cannot|beyond|more than)\b"
     r"|n't\b",
+    re.IGNORECASE,
+)
+_FOREIGN: Final = re.compile(
+    r"[^\W\d_a-zA-Z]"  # a letter that English does without
+    r"|\b(?:und|oder|nicht|kein\w*|ohne|mit|f(?:ue|\u00fc)r|eine?[nmrs]?|das|sondern|statt"
+    r"|les?|des|une?|pas|sans|avec|pour|plut[o\u00f4]t|jamais"
+    r"|el|los|las|una|sin|con|para|nunca|mas|del|il|gli|senza|invece|per|della"
+    r"|uma|sem|com|nem|het|een|niet|geen|zonder|voor|och|inte|utan|ikke|uden|uten|nie|bez)\b",
     re.IGNORECASE,
 )
 _SENTENCE: Final = re.compile(r"[.;!?\n]+(?=\s|$)")
@@ -59,7 +68,7 @@ def by_rule(raised: ForkRaised, goal: Goal) -> Chosen:
         sentence
         for text in (goal.text, *(criterion.criterion or "" for criterion in goal.done_when))
         for sentence in _SENTENCE.split(text)
-        if sentence.strip() and not _NEGATION.search(sentence)
+        if sentence.strip() and not _NEGATION.search(sentence) and not _FOREIGN.search(sentence)
     ]
     named = [one for one in raised.options if any(_names(text, one.name) for text in sentences)]
     if len(named) == 1:

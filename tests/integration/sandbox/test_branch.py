@@ -253,6 +253,30 @@ def test_binary_modes_links_and_deletions_are_carried(users: Any, repo: Any) -> 
     assert strip == [(c.path, c.new_mode, c.new_blob) for c in repo.changes(aside, carried.tree)]
 
 
+def test_the_new_side_of_changes_is_put_over_a_tree(users: Any, repo: Any) -> None:
+    base = repo.head()
+    aside = made(repo, base, "aside", a="another\n", d="a file\n", z="z\n")
+    sandbox = repo.open_sandbox("T1", base)
+    (sandbox.workdir / "d").mkdir()
+    (sandbox.workdir / "d" / "new\nline \xfc").write_bytes(b"\0\r\n")
+    (sandbox.workdir / "a").chmod(0o755)
+    (sandbox.workdir / "b").unlink()
+    tree = sandbox.snapshot()
+    changes = [one for one in repo.changes(base, tree) if one.new_blob.strip("0")]
+    over = repo.overlaid(aside, changes)
+    paths = {one.path for one in changes}
+    assert len(paths) == 2
+    wanted = {(one.path, one.blob) for one in repo.files(tree) if one.path in paths}
+    gone = {*paths, "d"}
+    wanted |= {
+        (one.path, one.blob) for one in repo.files(repo.tree_of(aside)) if one.path not in gone
+    }
+    assert {(one.path, one.blob) for one in repo.files(over)} == wanted
+    assert {one.new_mode for one in repo.changes(aside, over) if one.path == "a"} == {"100755"}
+    assert repo.overlaid(aside, ()) == repo.tree_of(aside)
+    assert list((users.root / ".local").glob("carry-*")) == []
+
+
 def test_refs_outside_ours_are_not_written(repo: Any) -> None:
     with pytest.raises(ValueError, match="not below"):
         repo.keep("refs/heads/main", repo.tree_of(repo.head()), repo.head(), "x")

@@ -56,6 +56,7 @@ class Bench:
     settings: Settings
     calls: MemoryCalls
     more: dict[str, Any] = field(default_factory=dict)
+    goal: Goal = field(default_factory=lambda: Goal(text="the goal"))
 
     def tools(self) -> Tools:
         return Tools(
@@ -73,7 +74,7 @@ class Bench:
     def context(self, worker: ScriptedWorker) -> RunContext:
         return RunContext(
             run_id="r1",
-            goal=Goal(text="the goal"),
+            goal=self.goal,
             settings=self.settings,
             tools=self.tools(),
             workers={"command": worker, "graph": worker},

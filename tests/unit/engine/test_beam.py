@@ -1,7 +1,7 @@
 """A fork of quality inside a task: its options are tried, the gate picks, the plan goes on."""
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -24,64 +24,14 @@ from loopctl.plan import Plan, TodoStatus, decode, encode
 from loopctl.settings import SandboxSettings
 from loopctl.steps import (
     Deferred,
-    ForkRaised,
-    OutputTail,
     PlanProposed,
-    StepEvent,
     StepRequest,
     TodoDone,
-    WorkerProgress,
 )
-from loopctl.testing import MemorySandbox
 from loopctl.verdict import Blame, Check, CheckResult, Verdict
+from tests.unit.engine.hands import DONE, RED, Did, Hands, fork, forking, still_red
 
 MakeTask = Callable[..., Task]
-Did = tuple[str | None, tuple[StepEvent, ...]]
-"""The tree after a step, and what it said."""
-
-DONE: tuple[StepEvent, ...] = (OutputTail(0, "ok"), TodoDone("did it"))
-RED: tuple[StepEvent, ...] = (OutputTail(1, "red"),)
-
-
-def fork(*names: str, question: str = "Regex or parser?", **more: Any) -> ForkRaised:
-    options = tuple(Option(name, f"by {name}") for name in names or ("regex", "parser"))
-    return ForkRaised(question, more.pop("bucket", "quality"), options, **more)
-
-
-class Hands:
-    """A worker whose steps are given by a function of the request."""
-
-    def __init__(self, does: Callable[[StepRequest], Did], *, makes_plans: bool = False) -> None:
-        self.does = does
-        self.makes_plans = makes_plans
-        self.requests: list[StepRequest] = []
-        self.lock = threading.Lock()
-
-    def execute_step(self, request: StepRequest, sandbox: MemorySandbox) -> Iterator[StepEvent]:
-        with self.lock:
-            self.requests.append(request)
-        tree, events = self.does(request)
-        if tree is not None:
-            sandbox.restore(tree)
-        yield from events
-        said = f"{request.candidate} {request.loop_iteration} {tree}"
-        yield WorkerProgress(
-            made_tool_calls=True, tool_calls_errored=False, response_delta_hash=said
-        )
-
-    def of(self, candidate: str) -> list[StepRequest]:
-        return [request for request in self.requests if request.candidate.endswith(candidate)]
-
-
-def forking(**trees: str) -> Callable[[StepRequest], Did]:
-    """Fork first; then each option makes its tree and is done."""
-
-    def does(request: StepRequest) -> Did:
-        if request.option is None:
-            return "half", (fork(*trees),)
-        return trees[request.option.name], DONE
-
-    return does
 
 
 def width(bench: Any, beam_width: int) -> None:
@@ -136,12 +86,6 @@ def planned(request: StepRequest) -> Did | None:
     if request.is_planning:
         return None, (PlanProposed(("first", "second", "third")),)
     return None
-
-
-def still_red(bench: Any) -> None:
-    bench.gate.failing = CheckResult(
-        Check.VERIFY, Verdict.FAIL, Blame.PRE_EXISTING, reason="red at the base as well"
-    )
 
 
 def test_amid_a_plan_what_makes_nothing_worse_holds_and_the_plan_goes_on_from_it(

@@ -70,3 +70,18 @@ def test_variables_that_the_command_sets_are_added_to() -> None:
 def test_plugin_that_could_not_be_loaded_is_told_from_one_that_was() -> None:
     assert is_unloaded(f'ImportError: Error importing plugin "{PLUGIN}": x'.encode())
     assert not is_unloaded(b"ImportError: Error importing plugin \"other\": No module named 'x'")
+
+
+def test_errors_of_all_sessions_are_known_by_their_test(tmp_path: Path) -> None:
+    report = Report(tmp_path)
+    ended = {**ENDED, "token": report.token}
+    other = {**ended, "causes": [["t.py::b", "NameError: x"]]}
+    _write(report, {**ended, "causes": [["t.py::a", "assert 0"]]}, other, ended)
+    assert report.take().causes == {"t.py::a": "assert 0", "t.py::b": "NameError: x"}
+
+
+@pytest.mark.parametrize("causes", [3, ["a"], [["a"]], {"a": "b"}])
+def test_errors_of_another_shape_spoil_the_record(tmp_path: Path, causes: object) -> None:
+    report = Report(tmp_path)
+    _write(report, {**ENDED, "token": report.token, "causes": causes})
+    assert report.take().counts is None
