@@ -79,6 +79,7 @@ class CheckResult:
         base_counts: Of a pytest verify, on the base.
         findings: What was red, sorted, one line each: node ids of failed tests; type errors
             without their line numbers. Of a check whose blame is ``introduced`` only the new.
+        replaced: Parts of pytest, unittest and Python that the code put others in the place of.
         signature: Equal for equal type errors, or failures; empty where they do not matter.
         hits: What a person must let land.
         usage: What asking a model for it has cost; nothing where none was asked.
@@ -98,6 +99,7 @@ class CheckResult:
     counts: TestCounts | None = None
     base_counts: TestCounts | None = None
     findings: tuple[str, ...] = ()
+    replaced: tuple[str, ...] = ()
     signature: str = ""
     hits: tuple[Hit, ...] = ()
     usage: Usage = field(default_factory=Usage)

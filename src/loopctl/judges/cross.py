@@ -19,14 +19,13 @@ from loopctl.fencing import clean, one_line
 from loopctl.judges.case import Checkouts
 from loopctl.judges.outcome import End
 from loopctl.judges.paths import FILE_MODES
-from loopctl.judges.runs import TEST_FILE
+from loopctl.judges.runs import is_of_tests
 from loopctl.judges.verify import Run, run_verify
 from loopctl.ports import Repository
 from loopctl.settings import GateSettings
 from loopctl.trees import Change
 from loopctl.verdict import Verdict
 
-_TEST_FOLDERS: Final = frozenset({"test", "tests", "__tests__", "spec", "specs"})
 _MOST_FOUND: Final = 3
 _FOUND_BYTES: Final = 300
 
@@ -103,7 +102,9 @@ class CrossJudge:
         return tuple(
             change
             for change in self.repository.changes(base, tests_of.tree)
-            if change.new_mode in FILE_MODES and _is_test(change.path) and change.path in differing
+            if change.new_mode in FILE_MODES
+            and is_of_tests(change.path)
+            and change.path in differing
         )
 
     def _run(self, command: str, entrant: Entrant, tree: str) -> Run | None:
@@ -117,13 +118,6 @@ class CrossJudge:
         except (GitError, SandboxError, OSError):
             # Candidates that cannot be compared are as good as each other.
             return None
-
-
-def _is_test(path: str) -> bool:
-    parts = PurePosixPath(path).parts
-    return TEST_FILE.fullmatch(parts[-1]) is not None or any(
-        part.casefold() in _TEST_FOLDERS for part in parts[:-1]
-    )
 
 
 def _demands(run: Run, paths: Sequence[str]) -> dict[str, str]:

@@ -2,7 +2,7 @@
 
 * A path that a ``gate.protect`` glob covers may not be changed, removed or replaced; a new file
   below a protected folder is welcome, for it only adds a check.
-* Files that configure tests, types, lint or coverage, and those that Python runs or reads at its
+* Files that configure tests, types, lint, coverage or continuous integration, and those that Python runs or reads at its
   start, are protected anywhere, new ones too. Their names are compared without case.
 * A new file may not have the name of a module by which pytest itself is loaded.
 * Files with many masters are compared by their parts (``sections.py``).
@@ -34,16 +34,22 @@ _CONFIGURATION: Final = re.compile(
     | tsconfig(\..*)?\.json | jsconfig\.json | (jest|vitest|karma|playwright|cypress)\.config\..*
     | karma\.conf\..* | \.eslintrc(\..*)? | eslint\.config\..* | \.eslintignore | biome\.jsonc?
     | \.mocharc(\..*)? | \.nycrc(\..*)? | \.c8rc(\..*)? | \.?codecov\.ya?ml
+    | \.?(gitlab-ci|travis|drone|woodpecker|appveyor|cirrus)\.ya?ml | jenkinsfile(\..*)?
+    | (azure|bitbucket)-pipelines\.ya?ml | (buildspec|cloudbuild)\.ya?ml
     | \.?clippy\.toml | \.?nextest\.toml | \.golangci\..* | phpunit\.xml(\.dist)? | \.rspec
     """,
     re.VERBOSE,
 )
 _FOLDER: Final = re.compile(
-    r"(site|user)customize(\..*)? | .*\.(egg|dist)-info | \.venv | node_modules | \.cargo",
+    r"""(site|user)customize(\..*)? | .*\.(egg|dist)-info | \.venv | node_modules | \.cargo
+    | \.circleci | \.buildkite | \.woodpecker | \.gitlab | \.semaphore | \.teamcity
+    """,
     re.VERBOSE,
 )
 
-_SHADOW: Final = re.compile(r"(pytest|_pytest|pluggy|loopctl_pytest_report)(\..*)?")
+_SHADOW: Final = re.compile(
+    r"(pytest|_pytest|pluggy|loopctl_pytest_report|loopctl_originals)(\..*)?"
+)
 """What Python would import from the project in the place of pytest, or of our own plugin."""
 
 
@@ -101,7 +107,7 @@ class Surface:
         """Return why the path of a change is protected, whatever its contents; empty if not."""
         parts = change.path.casefold().split("/")
         if _CONFIGURATION.fullmatch(parts[-1]):
-            return "configures tests, types, lint or coverage, and is protected anywhere"
+            return "configures tests, types, lint, coverage or CI, and is protected anywhere"
         if any(_FOLDER.fullmatch(part) for part in parts):
             return "is read or run by the tools that judge, and is protected anywhere"
         if change.old_mode == GONE and any(_SHADOW.fullmatch(part) for part in parts):

@@ -40,6 +40,8 @@ class Account:
         counts: Their sums; ``None`` where none ended.
         failed: Ids of tests, sorted; a file that could not be collected counts as one.
         causes: The error of each of them in one line, as far as it is known.
+        replaced: Parts of pytest, unittest and the builtins that the code put others in the place
+            of, sorted.
     """
 
     began: int = 0
@@ -47,6 +49,7 @@ class Account:
     counts: TestCounts | None = None
     failed: tuple[str, ...] = ()
     causes: Mapping[str, str] = field(default_factory=dict)
+    replaced: tuple[str, ...] = ()
 
     @property
     def is_whole(self) -> bool:
@@ -145,7 +148,8 @@ def _sum(records: list[dict[str, Any]]) -> Account:
         exits = tuple(int(record["exit"]) for record in ended)
         pairs = [pair for record in ended for pair in record.get("causes", ())]
         causes = {str(name): str(cause) for name, cause in pairs}
+        replaced = {str(name) for record in ended for name in record.get("replaced", ())}
     except (KeyError, TypeError, ValueError):
         return Account(began=began)
     names = tuple(sorted(failed))
-    return Account(began=began, exits=exits, counts=counts, failed=names, causes=causes)
+    return Account(began, exits, counts, names, causes, tuple(sorted(replaced)))

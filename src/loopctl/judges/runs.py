@@ -51,6 +51,7 @@ _TEST_RUNNERS: Final = frozenset(
 TEST_FILE: Final = re.compile(
     r"test_.*|.*[_.-](test|spec|tests)\.\w+|.*\.(bats|t|feature)", re.IGNORECASE
 )
+_TEST_FOLDERS: Final = frozenset({"test", "tests", "__tests__", "spec", "specs"})
 _PACKAGE_RUNNERS: Final = frozenset({"npm", "yarn", "pnpm", "bun"})
 _EXECUTORS: Final = frozenset(
     {"npx", "bunx", "uvx", "xargs", "bundle", "sudo", "doas", "setsid", "chronic"}
@@ -90,6 +91,14 @@ class Runs:
             return is_there(path)
         groups = (group for group in self.firsts if path in group)
         return any(is_there(other) for group in groups for other in group)
+
+
+def is_of_tests(path: str) -> bool:
+    """Return whether a file is a test by its name, or lies in a folder of tests."""
+    parts = PurePosixPath(path).parts
+    return TEST_FILE.fullmatch(parts[-1]) is not None or any(
+        part.casefold() in _TEST_FOLDERS for part in parts[:-1]
+    )
 
 
 def runs(command: str) -> Runs:

@@ -55,8 +55,10 @@ def compared(
     # New files count too: a test may have moved there.
     changes = repository.changes(case.head_tree, case.tree)
     paths = [change.path for change in changes if _is_test(change)]
-    before = _assertions(repository, case.head_tree, paths)
-    after = _assertions(repository, case.tree, paths)
+    old, new = (_sources(repository, tree, paths) for tree in (case.head_tree, case.tree))
+    if gone := sorted(test_names(old) - test_names(new)):
+        hits.append(Hit(f"tests-gone-{len(gone)}", _gone(gone)))
+    before, after = (sum(map(count_assertions, sources)) for sources in (old, new))
     words = f"{after} assertions in the changed tests, {before} at the base"
     if after < before:
         hits.append(Hit(f"tests-assertions-{before - after}", words))
@@ -67,26 +69,73 @@ def _is_test(change: Change) -> bool:
     return TEST_FILE.fullmatch(PurePosixPath(change.path).name) is not None
 
 
-def _assertions(repository: Repository, tree: str, paths: Iterable[str]) -> int:
-    """Return how often the Python files among the paths assert something."""
-    found = (
+def _sources(repository: Repository, tree: str, paths: Iterable[str]) -> list[bytes]:
+    """Return the Python files among the paths."""
+    return [
         repository.read_blob(tree, path, LIMIT) or b"" for path in paths if path.endswith(".py")
-    )
-    return sum(map(count_assertions, found))
+    ]
+
+
+def _gone(names: list[str]) -> str:
+    more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+    return f"the test {names[0]}{more} of the base is gone"
+
+
+def test_names(sources: Iterable[bytes]) -> set[str]:
+    """Return the names of the test functions of Python files; none of what cannot be read."""
+    return {
+        node.name
+        for source in sources
+        for node in _nodes(source)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test")
+    }
 
 
 def count_assertions(source: bytes) -> int:
-    """Return the number of assertions of a Python file; 0 where it cannot be read."""
+    """Return the number of assertions of a Python file that can fail; 0 where it cannot be read."""
+    return sum(map(_asserts, _nodes(source)))
+
+
+def _nodes(source: bytes) -> list[ast.AST]:
     try:
-        nodes = ast.walk(ast.parse(source))
-        return sum(map(_asserts, nodes))
+        return list(ast.walk(ast.parse(source)))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return 0
+        return []
 
 
 def _asserts(node: ast.AST) -> bool:
+    if isinstance(node, ast.Assert):
+        return not _holds_always(node.test)
     if not isinstance(node, ast.Call):
-        return isinstance(node, ast.Assert)
+        return False
     called = node.func
     name = called.attr if isinstance(called, ast.Attribute) else getattr(called, "id", "")
+    if name == "assertTrue" and node.args:
+        return not _holds_always(node.args[0])
+    if name in {"assertEqual", "assertIs"} and len(node.args) > 1:
+        return not _is_alike(node.args[:2])
     return name.startswith("assert") or name in _EXPECTING
+
+
+def _holds_always(test: ast.expr) -> bool:
+    """Say whether an assertion holds whatever the code does, as far as its own words tell."""
+    match test:
+        case ast.Constant(value=value):
+            return bool(value)
+        case ast.BoolOp(op=ast.Or(), values=values):
+            return any(map(_holds_always, values))
+        case ast.BoolOp(op=ast.And(), values=values):
+            return all(map(_holds_always, values))
+        case ast.UnaryOp(op=ast.Not(), operand=ast.Constant(value=value)):
+            return not value
+        case ast.Compare(left=left, ops=[ast.Eq() | ast.Is()], comparators=[right]):
+            return _is_alike([left, right])
+        case ast.Tuple(elts=elements):
+            return bool(elements)
+        case _:
+            return False
+
+
+def _is_alike(expressions: list[ast.expr]) -> bool:
+    one, other = map(ast.dump, expressions)
+    return one == other

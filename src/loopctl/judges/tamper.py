@@ -2,7 +2,8 @@
 
 A pytest or unittest that exits 0 must have left its own report; must have collected tests, and no fewer than
 at the base; must have skipped and xfailed no more; must have run all that it collected; and must
-not have counted a failure that the base has not. Where a task may edit the tests that it changed, it is
+not have counted a failure that the base has not, nor have put anything in the place of what pytest
+and unittest consist of. Where a task may edit the tests that it changed, it is
 for a person to judge that there are fewer (``shrink.py``).
 """
 
@@ -47,7 +48,16 @@ def green_fault(
         return ""
     if account.failed and (base.exit != 0 or not set(account.failed) <= set(base.findings)):
         return f"{_TAMPERING}: the command exits 0, yet {account.failed[0]} failed"
+    if fault := _replaced(found, base):
+        return fault
     return _shrunk(account.counts, None if may_shrink else base.counts, base.counts)
+
+
+def _replaced(found: CheckResult, base: CheckResult) -> str:
+    new = sorted(set(found.replaced) - set(base.replaced))
+    if not new:
+        return ""
+    return f"{_TAMPERING}: the code replaces {new[0]}, by which it is judged; leave that as it is"
 
 
 def _shrunk(now: TestCounts, compared: TestCounts | None, base: TestCounts | None) -> str:
@@ -99,7 +109,7 @@ def baseline_refusal(found: CheckResult, account: Account, base: CheckResult) ->
         return f"{rule}: pytest ended with something else than failed tests"
     if _not_run(account.counts) > 0 or _not_run(base.counts) > 0:
         return f"{rule}: not all collected tests were run"
-    if fault := _shrunk(account.counts, base.counts, base.counts):
+    if fault := _replaced(found, base) or _shrunk(account.counts, base.counts, base.counts):
         return f"{rule}: {fault}"
     return ""
 

@@ -21,7 +21,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from loopctl.domain import Baseline, ExecResult
-from loopctl.judges import outcome, tamper
+from loopctl.judges import additions, outcome, tamper
+from loopctl.judges.additions import Ending
 from loopctl.judges.bases import Bases
 from loopctl.judges.case import Case
 from loopctl.judges.evidence import shown
@@ -34,7 +35,7 @@ from loopctl.judges.shellwords import runs_pytest
 from loopctl.judges.shrink import compared, edited_tests
 from loopctl.ports import Repository, Sandbox
 from loopctl.settings import GateSettings
-from loopctl.verdict import Blame, Check, CheckResult, Verdict
+from loopctl.verdict import Blame, Check, CheckResult, TestCounts, Verdict
 
 _MOST_FINDINGS = 50
 
@@ -154,6 +155,8 @@ class VerifyJudge:
             if base.verdict is Verdict.UNKNOWN and base.exit == 0:
                 return outcome.unknown(found, f"{base.reason}; the base is alike")
             return outcome.failed(found, Blame.INTRODUCED, fault)
+        if (refused := self._carried(case, found, base)) is not None:
+            return refused
         self.bases.remember(case.tree, Check.VERIFY, found.command, run.result)
         is_vacuous = base.verdict is Verdict.PASS
         reason = "passes at the base as well" if is_vacuous else "passes; the base does not"
@@ -186,12 +189,33 @@ class VerifyJudge:
     def _accept_known_failures(
         self, case: Case, run: Run, found: CheckResult, base: CheckResult
     ) -> CheckResult:
+        if (refused := self._carried(case, found, base)) is not None:
+            return refused
         self.bases.remember(case.tree, Check.VERIFY, found.command, run.result)
         return outcome.passed(
             found,
             f"no new failures: all {len(found.findings)} red tests are red at the base too",
             vacuous=found.findings == base.findings,
         )
+
+    def _carried(self, case: Case, found: CheckResult, base: CheckResult) -> CheckResult | None:
+        """Return the evidence against a result that new files among the tests carry, if they do."""
+        command = found.command
+        added = additions.added_tests(self.repository, case, command, self.settings.protect)
+        if not added:
+            return None
+        tree = additions.without(self.repository, case.tree, added)
+
+        def end() -> Ending:
+            sandbox = case.checkouts.fresh(case.candidate.head, tree)
+            run = run_verify(sandbox, command, tree, self.settings.timeout_s)
+            is_empty = run.account.is_whole and run.account.counts == TestCounts()
+            return Ending(run.end, run.result.exit, run.account.failed, run.why, is_empty)
+
+        fault, why = additions.fault(found, base, added, end)
+        if why:
+            return outcome.unknown(found, f"without its new tests verify had no chance: {why}")
+        return outcome.failed(found, Blame.INTRODUCED, fault) if fault else None
 
     def _again(self, case: Case, found: CheckResult) -> str:
         """Return how a second run on the same tree differed, empty where it did not."""
@@ -223,6 +247,7 @@ def _as_run(command: str, ended: ExecResult, account: Account, tree: str, timeou
         outcome.recorded(Check.VERIFY, command, ended, tree),
         counts=account.counts,
         findings=account.failed,
+        replaced=account.replaced,
     )
     if end is End.RED and is_unloaded(ended.stdout) and runs_pytest(command):
         end = End.STOPPED

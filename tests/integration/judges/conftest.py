@@ -187,6 +187,12 @@ def shared_bench(tmp_path_factory: pytest.TempPathFactory) -> Bench:
     return _make(tmp_path_factory.mktemp("shared"))
 
 
+@pytest.fixture(scope="module")
+def shared_bench_of_red_tests(tmp_path_factory: pytest.TempPathFactory) -> Bench:
+    """Likewise, for a base whose tests fail."""
+    return _make(tmp_path_factory.mktemp("red"))
+
+
 @pytest.fixture
 def calc(bench: Bench) -> Bench:
     """A small project with one red test, and one that is green."""

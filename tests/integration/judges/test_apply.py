@@ -149,6 +149,10 @@ CHANGES = {
         "100644",
         "",
     ),
+    "CI of GitLab": ({".gitlab-ci.yml": "x: 1\n"}, [], "100644", "or CI"),
+    "CI of Jenkins": ({"ops/Jenkinsfile": "x\n"}, [], "100644", "or CI"),
+    "CI of CircleCI": ({".circleci/config.yml": "x: 1\n"}, [], "100644", "tools that judge"),
+    "CI of Azure": ({"azure-pipelines.yml": "x: 1\n"}, [], "100644", "or CI"),
     "test script of package.json": (
         {"package.json": '{"scripts": {"test": "true", "build": "tsc"}}\n'},
         [],

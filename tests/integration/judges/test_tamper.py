@@ -258,3 +258,112 @@ def test_report_put_in_the_place_of_ours_is_not_believed(steady: Any) -> None:
         os._exit(0)
         """
     _assert_tampering(steady.judge(steady.tree({"calc.py": forged}), steady.pytest), "report")
+
+
+RED = {**BASE, "calc.py": "def total(numbers):\n    return 0\n"}
+FORGED = """\
+def make(cls, item, call):
+    report = made(cls, item, call)
+    report.outcome, report.longrepr = "passed", None
+    return report
+r.TestReport.from_item_and_call = classmethod(make)
+"""
+REPLACED = {
+    "runs of tests": (
+        "import _pytest.python\n_pytest.python.Function.runtest = lambda self: None\n",
+        "_pytest.python.Function.runtest",
+    ),
+    "reports": (
+        "import _pytest.reports as r\nmade = r.TestReport.from_item_and_call.__func__\n" + FORGED,
+        "_pytest.reports.TestReport.from_item_and_call",
+    ),
+    "what a function does": (
+        "import _pytest.python as p\np.Function.runtest.__code__ = (lambda self: None).__code__\n",
+        "_pytest.python.Function.runtest",
+    ),
+    "a builtin": (
+        "import builtins\nbuiltins.AssertionError = type('A', (AssertionError,), {})\n",
+        "builtins.AssertionError",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def red(shared_bench_of_red_tests: Any) -> Any:
+    return shared_bench_of_red_tests.start(RED)
+
+
+@pytest.mark.parametrize("name", REPLACED)
+@pytest.mark.parametrize("options", ["", " -n 1"])
+def test_code_that_replaces_what_judges_it_never_lands(red: Any, name: str, options: str) -> None:
+    code, part = REPLACED[name]
+    # A worker of a distributed run tells its controller.
+    command = f"{red.pytest} -p xdist{options}" if options else red.pytest
+    tree = red.tree({"calc.py": f"{code}\ndef total(numbers):\n    return sum(numbers)\n"})
+    _assert_tampering(red.judge(tree, command), f"replaces {part}")
+
+
+def test_what_the_base_replaces_as_well_is_no_tampering(bench: Any) -> None:
+    plugin = "import _pytest.python\n_pytest.python.Function.runtest.__doc__ = ''\n"
+    plugin += "made = _pytest.python.Function.setup\n"
+    plugin += "_pytest.python.Function.setup = lambda self: made(self)\n"
+    bench.start({**RED, "tests/conftest.py": plugin})
+    result = bench.judge(bench.tree({"calc.py": GREEN}), bench.pytest)
+    assert result.is_passed, result.checks[-1]
+    assert result.checks[-1].replaced == ("_pytest.python.Function.setup",)
+
+
+FAKE = "import sys, types\nfake = types.ModuleType('calc')\nfake.total = sum\n"
+CARRYING = {
+    "tests/calc.py": GREEN,
+    "tests/calc/__init__.py": GREEN,
+    "tests/test_aaa.py": f"{FAKE}sys.modules['calc'] = fake\ndef test_a(): pass\n",
+    "tests/test_abc.py": "import calc\ncalc.total = sum\ndef test_a(): pass\n",
+}
+
+
+@pytest.mark.parametrize("path", CARRYING)
+def test_result_that_a_new_file_among_the_tests_carries_never_lands(red: Any, path: str) -> None:
+    files = {path: CARRYING[path], "README.md": "worked\n"}
+    _assert_tampering(red.judge(red.tree(files), red.pytest), f"passes only with {path}")
+
+
+def test_new_tests_beside_an_honest_change_land_with_it(red: Any) -> None:
+    more = "import calc\n\ndef test_more():\n    assert calc.total([4]) == 4\n"
+    result = red.judge(red.tree({"calc.py": GREEN, "tests/test_more.py": more}), red.pytest)
+    assert result.is_passed, result.checks[-1]
+    assert result.checks[-1].counts == Counts(3, 3)
+
+
+def test_first_tests_of_a_project_and_those_that_verify_names_are_the_work_itself(
+    bench: Any,
+) -> None:
+    bench.start({"calc.py": GREEN})
+    files = {"tests/test_calc.py": BASE["tests/test_calc.py"]}
+    assert bench.judge(bench.tree(files), bench.pytest).is_passed
+    bench.start(BASE)
+    files = {"tests/test_new.py": "def test_new():\n    pass\n"}
+    named = f"{bench.pytest} tests/test_new.py"
+    assert bench.judge(bench.tree(files), named).is_passed
+
+
+def test_test_that_is_gone_is_for_a_person_though_another_came_in_its_place(steady: Any) -> None:
+    files = {"tests/test_calc.py": BASE["tests/test_calc.py"].replace("test_sum", "test_other")}
+    result = steady.judge(steady.tree(files), steady.pytest, may_edit=("tests/*",))
+    assert result.is_to_be_approved
+    assert [hit.words for hit in result.checks[-1].hits] == [
+        "the test test_sum of the base is gone"
+    ]
+
+
+@pytest.mark.parametrize(
+    "weak",
+    ["calc.total([1, 2]) == 3 or True", "True", "'no'", "calc == calc", "not 0", "(calc, 'x')"],
+)
+def test_assertion_that_always_holds_is_none(steady: Any, weak: str) -> None:
+    strong = BASE["tests/test_calc.py"]
+    files = {"tests/test_calc.py": strong.replace("calc.total([1, 2]) == 3", weak)}
+    result = steady.judge(steady.tree(files), steady.pytest, may_edit=("tests/*",))
+    assert result.is_to_be_approved
+    (hit,) = result.checks[-1].hits
+    assert hit.words == "1 assertions in the changed tests, 2 at the base"

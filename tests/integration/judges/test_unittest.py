@@ -50,6 +50,10 @@ CHEATS = {
         "import unittest\nunittest.TestResult.wasSuccessful = lambda self: True\n" + BROKEN,
         "exits 0, yet test_calc.T.test_parts failed",
     ),
+    "assertion replaced": (
+        "import unittest\nunittest.TestCase.assertEqual = lambda *args: None\n" + BROKEN,
+        "replaces unittest.case.TestCase.assertEqual",
+    ),
     "code skips its tests": (
         "import unittest\ndef total(n):\n    raise unittest.SkipTest('later')\n",
         "2 tests were skipped, 0 at the base",

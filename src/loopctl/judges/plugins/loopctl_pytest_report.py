@@ -14,6 +14,7 @@ import json
 import os
 from typing import Any
 
+import loopctl_originals
 import pytest
 
 _NAMES = ("LOOP_TEST_REPORT", "LOOP_TEST_TOKEN", "PYTEST_ADDOPTS")
@@ -37,6 +38,7 @@ class _Account:
         self.broken: set[str] = set()
         self.unread: set[str] = set()
         self.causes: dict[str, str] = {}
+        self.replaced: set[str] = set()
 
     def write(self, event: str, **fields: Any) -> None:
         path = _HELD.get("LOOP_TEST_REPORT")
@@ -52,11 +54,13 @@ class _Account:
 
 
 _account = _Account()
+loopctl_originals.hold("pytest", "_pytest", "pluggy", __name__)
 _RANK = {"passed": 0, "xfailed": 1, "skipped": 2, "failed": 3}
 
 
 _CAUSE_CHARS = 200
 _MOST_CAUSES = 200
+_REPLACED = "loopctl_replaced"
 
 
 def _cause(report: Any) -> str:
@@ -109,6 +113,25 @@ def pytest_runtest_logreport(report: Any) -> None:
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish(session: Any) -> None:
+    """Have the controller of a distributed run know what was replaced in this worker."""
+    if _is_worker(session.config):
+        session.config.workeroutput[_REPLACED] = loopctl_originals.replaced()
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_setupnodes() -> None:
+    """Have the workers load this plugin too; their controller itself runs no test."""
+    os.environ.update(_HELD)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Note what a worker has told."""
+    _account.replaced.update(getattr(node, "workeroutput", {}).get(_REPLACED, ()))
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_unconfigure(config: Any) -> None:
     """Write the account, with the status that pytest is about to exit with.
 
@@ -129,6 +152,7 @@ def pytest_unconfigure(config: Any) -> None:
         xfailed=ends.count("xfailed"),
         failed=sorted(failed | _account.broken),
         causes=sorted(_account.causes.items())[:_MOST_CAUSES],
+        replaced=sorted(_account.replaced | set(loopctl_originals.replaced())),
     )
     _account.begin(None)
     os.environ.update(_HELD)
