@@ -133,6 +133,8 @@ class PlanLoop:
             return self._suspend(step, watch.until_ms(Phase.OBSERVE))
         with watch.own():
             step, changed = self._trees.keep(step, self._iteration)
+        # Where its files could not be kept, that is what a reader has to know of it.
+        self._said = step.said or self._said
         watch.enter(Phase.REFLECT)
         ended = self._reflect(step, watch, changed=changed)
         self._save()

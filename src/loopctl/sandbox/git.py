@@ -24,6 +24,7 @@ COMMITTER_EMAIL = "loop@localhost"
 MAX_OUTPUT_BYTES = 256 << 20
 
 _TIMEOUT_S = 1800.0
+_REFUSED_PATH = re.compile(r"invalid path '(.*?)'", re.IGNORECASE)
 _FLAGS = (
     "--no-pager",
     "--no-replace-objects",
@@ -317,8 +318,14 @@ def in_folder(folder: Path, path: str) -> Callable[[Sequence[str]], str]:
 
 
 def git_words(error: GitError) -> str:
-    """Return what git said, and that the disk is full where that is what it said."""
+    """Return what git said; in words of ours where it is a full disk, or a path that it refuses."""
     said = error.args[2].strip() or str(error)
     if "No space left on device" in said or "Disk quota exceeded" in said:
         return f"the disk is full; free some space and run the command again ({said})"
+    if refused := _REFUSED_PATH.search(said):
+        # What looks like another character, or like none, is told by its number.
+        return (
+            f"git does not take the path {refused[1]!a}, since on some file system it would be "
+            "a .git folder or one with another name; rename or remove it"
+        )
     return str(said)

@@ -146,6 +146,19 @@ def test_a_nested_repository_is_refused_by_its_path_and_its_filters_do_not_run(
     assert not (sandbox.workdir.parent / "fired").exists()
 
 
+@pytest.mark.parametrize("path", [".GIT/config", "git~1", "\u200c.git/x", "new/.gi\u200dt"])
+def test_a_path_that_could_be_taken_for_a_git_folder_is_refused_in_words(
+    sandbox: Worktree, path: str
+) -> None:
+    script = f'mkdir -p "$(dirname "{path}")" && echo x > "{path}"'
+    assert sandbox.run(script, timeout_s=20).returncode == 0
+    with pytest.raises(
+        SandboxError, match=r"git does not take the path '.*rename or remove"
+    ) as found:
+        sandbox.snapshot()
+    assert str(found.value).isascii()
+
+
 def test_a_nested_repository_in_an_ignored_folder_is_left_out(
     users: Any, sandbox: Worktree
 ) -> None:
